@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A blueprint: a parametrised kernel with a table of its decisions. blueprints/<family>/<operator>/: blueprint.toml,
+// kernel.cpp.in, launch.toml.in; {{decision}} stands for the chosen value. Format: docs/formats/blueprint.md.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/evidence.h"
+#include "core/expr.h"
+#include "core/operator.h"
+#include "core/package.h"
+#include "core/target.h"
+#include "util/fs.h"
+
+namespace forge {
+
+struct BlueprintOption {
+  std::string value;
+  std::string text;            // what it does, one line: goes into the plan
+  Expr when;                   // over machine properties and axes; empty: always possible
+  Signature signature;         // mechanism check of this choice; empty: none
+};
+
+struct BlueprintDecision {
+  std::string name;
+  bool structural = true;      // else local: tuned by the coder
+  int milestone = 0;           // M<n> that it belongs to
+  std::string limiter;         // "memory", "compute", "latency": what it can relieve
+  std::string default_value;   // the plain choice, taken when nothing speaks for another
+  std::vector<BlueprintOption> options;   // in the order in which a revision should try them
+  std::vector<std::string> depends_on;    // names of earlier decisions
+};
+
+struct BlueprintConstraint { Expr must; std::string message; };  // over decision values that are integers, properties and axes
+
+struct Blueprint {
+  std::string operator_name;
+  std::vector<std::string> targets;
+  std::vector<BlueprintDecision> decisions;
+  std::vector<BlueprintConstraint> constraints;
+  std::string source_template, plan_template, source_name;
+  fs::path folder;
+};
+using Choices = std::map<std::string, std::string>;
+
+Result<Blueprint> load_blueprint(const Paths&, const std::string& operator_name, const TargetSpec&);
+// Values that are possible on this machine.
+std::vector<const BlueprintOption*> possible(const BlueprintDecision&, const Names&);
+// Says which constraint fails.
+Status check_choices(const Blueprint&, const Choices&, const Names&);
+Result<KernelPackage> render(const Blueprint&, const Choices&, const TargetSpec&, const Names&);
+
+}  // namespace forge

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// From package to image: the compiler in a sandbox, then admission on the binary, then what the binary shows.
+// Foreign source is never trusted: no network, only the toolchain's files in view, limits on time and memory.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/evidence.h"
+#include "core/operator.h"
+#include "core/package.h"
+#include "core/target.h"
+#include "core/verdict.h"
+#include "util/fs.h"
+
+namespace forge {
+
+// A package folder: launch.toml and kernel.cpp or kernel.cu. Other files are refused (named).
+Result<KernelPackage> read_package_folder(const fs::path&);
+Status write_package_folder(const KernelPackage&, const fs::path&);
+
+struct BuildFailure { Reason reason = Reason::build_failed; std::string detail, log; };
+
+// Compilers sit at the world's edge.
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  virtual std::string identity() const = 0;  // path and version; part of the cache key
+  // Compiles kernel source with the generated forge_args.h beside it. Returns the object's bytes.
+  virtual tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string& args_header, const TargetSpec&) = 0;
+};
+// g++ or clang++ for cpu targets, whichever is found first in PATH; unsupported names the package to install.
+Result<std::unique_ptr<Compiler>> find_cpu_compiler();
+
+class FakeCompiler : public Compiler {  // returns what the test put in
+ public:
+  tl::expected<Image, BuildFailure> next = tl::unexpected(BuildFailure{});
+  int calls = 0;
+  std::string identity() const override { return "fake 1"; }
+  tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string&, const TargetSpec&) override { ++calls; return next; }
+};
+
+// Admission of a relocatable x86-64 object (launch-plan.md section 5): every rule that is broken, first one first.
+struct AdmissionFailure { std::string rule, detail; };
+tl::expected<void, AdmissionFailure> admit_cpu_object(const std::string& object, const LaunchPlan&);
+
+// parse plan -> check -> header -> compile -> admit. Cached by content under cache_dir (empty: no cache).
+class Builder {
+ public:
+  Builder(Compiler& compiler, fs::path cache_dir) : m_compiler(compiler), m_cache(std::move(cache_dir)) {}
+  tl::expected<Image, BuildFailure> build(const KernelPackage&, const Definition&, const TargetSpec&);
+
+ private:
+  Compiler& m_compiler;
+  fs::path m_cache;
+};
+
+// x86 by Zydis. From an object: all executable sections. From raw code: bytes at an address, for JIT code.
+Result<InstructionMix> disassemble_object(const std::string& object);
+InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& regions, const std::string& label);
+SignatureResult check_signature(const Signature&, const InstructionMix&);
+
+}  // namespace forge

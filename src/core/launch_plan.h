@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launch plan (launch.toml): how the harness launches a compiled image. Declarative; a candidate has no host code.
+// Format: docs/formats/launch-plan.md. GPU-only keys are parsed here and refused for a CPU target by check_plan.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/expr.h"
+#include "core/operator.h"
+#include "core/target.h"
+
+namespace forge {
+
+enum class WorkspaceInit { poison, zero, clean, prepared };
+const char* name(WorkspaceInit);
+
+struct WorkspaceSpec {
+  std::string name;
+  Expr bytes;                                   // 1,024-byte aligned; 0 allowed
+  WorkspaceInit init = WorkspaceInit::poison;
+};
+
+struct LetSpec { std::string name; Expr value; };
+
+struct Im2colSpec { std::vector<int> lower, upper; int channels = 0, pixels = 0; };
+
+struct MapSpec {  // cuda: a TMA tensor map
+  std::string name, tensor, dtype;
+  Expr offset;
+  std::vector<Expr> dims, strides;
+  std::vector<int> box;
+  std::optional<Im2colSpec> im2col;
+  int swizzle = 0, l2 = 128;
+};
+
+struct LaunchSpec {
+  std::string entry;
+  Expr when;                 // empty: always
+  Expr grid;                 // number of blocks; 0 skips
+  std::optional<int> block;  // cuda: threads
+  int cluster = 1;           // cuda
+  Expr smem;                 // cuda: dynamic shared bytes; cpu: one worker's scratch bytes. Empty: 0
+  bool cooperative = false, pdl = false;  // cuda
+};
+
+struct LaunchPlan {
+  int format = 1;
+  std::string target;
+  std::vector<Expr> requires_;
+  std::vector<LetSpec> lets;
+  std::vector<WorkspaceSpec> workspaces;
+  std::vector<MapSpec> maps;
+  std::vector<LaunchSpec> prepare;
+  std::vector<LaunchSpec> launches;
+};
+
+Result<LaunchPlan> parse_launch_plan(const std::string& toml, const std::string& file);
+// Names resolve, ordered as the format says; GPU keys refused on a CPU; entries are C identifiers.
+Status check_plan(const LaunchPlan&, const Definition&, const TargetSpec&, const std::string& file);
+
+// The plan with numbers in it, for one shape on one machine.
+struct ConcreteLaunch { std::string entry; std::int64_t grid = 0; std::int64_t scratch_bytes = 0; };
+struct ConcreteWorkspace { std::string name; std::int64_t bytes = 0; WorkspaceInit init = WorkspaceInit::poison; };
+struct ConcretePlan {
+  std::vector<ConcreteLaunch> launches;          // `when` false and grid 0 left out
+  std::vector<ConcreteWorkspace> workspaces;     // all of them, plan order
+  std::vector<std::pair<std::string, std::int64_t>> lets;  // plan order
+};
+// Code::unsupported when a `requires` is false (names it); Code::bad_input for anything else, with the field.
+// resident = what `resident` means in a grid: on a CPU the number of workers.
+Result<ConcretePlan> make_concrete(const LaunchPlan&, const AxisValues&, std::int64_t sm_count, std::int64_t resident);
+
+// The argument struct's layout (launch-plan.md section 3): inputs, outputs, workspaces, variable axes, lets.
+struct ArgField {
+  enum class Kind { tensor, workspace, scalar, axis, let, map } kind = Kind::tensor;
+  std::string name;
+  int index = 0;          // into inputs-then-outputs, workspaces, ...
+  DType dtype = DType::f32;
+  bool output = false;
+  std::size_t offset = 0, bytes = 0;
+};
+struct ArgLayout { std::vector<ArgField> fields; std::size_t bytes = 0, alignment = 8; };
+ArgLayout make_arg_layout(const LaunchPlan&, const Definition&);
+// The generated header: the struct, typed pointers, constant axes as constexpr, offsetof asserts, forge_block on a CPU.
+std::string make_args_header(const LaunchPlan&, const Definition&, const TargetSpec&);
+
+}  // namespace forge

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hardware that a kernel is built for and measured on, with the properties probed from it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/expr.h"
+#include "util/result.h"
+
+namespace forge {
+
+// What a name like "cpu:x86-64-avx512" pins. Known targets are a table in target.cc: a new one is a row there.
+struct TargetSpec {
+  std::string name;
+  std::string family;              // "cpu" or "cuda"
+  int vector_bits = 0;             // cpu: 256 or 512
+  std::vector<std::string> flags;  // the builder's ISA flags: "-march=x86-64-v4"
+};
+Result<TargetSpec> find_target(const std::string& name);  // unknown: lists the known ones
+std::vector<std::string> known_targets();
+
+// Measured once per machine and boot, never assumed. Units in the names.
+struct Ceilings {
+  double gflops = 0;       // f32 FMA, all cores, registers only
+  double read_gbs = 0;     // streaming read beyond the last-level cache, all cores
+  double copy_gbs = 0;     // read + non-temporal write, bytes of both counted
+};
+
+struct Machine {
+  TargetSpec target;
+  std::string model;         // "AMD EPYC", as the device says
+  std::string device_class;  // "cpu:AuthenticAMD-25-17": what a certification holds for
+  std::string boot_id;       // measurements are never compared across boots
+  int cores = 1;             // worker count: one pinned worker a core
+  Names properties;          // l1d_bytes l2_bytes l3_bytes cores vector_bits has_avx512 has_avx512_bf16 line_bytes page_bytes
+  Ceilings ceilings;
+  std::map<std::string, std::string> environment;  // kernel, compiler, governor, hypervisor: goes into every record
+};
+
+}  // namespace forge

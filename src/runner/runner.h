@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runner is a process that holds exactly one kernel (an image or an expert) in a sandbox set up first. It launches and
+// reports; it never concludes. This is the judge's handle on one. Wire format: docs/formats/runner-protocol.md.
+// Not thread-safe; one call at a time. While idle the process is stopped (SIGSTOP), so it cannot work outside its turn.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/launch_plan.h"
+#include "core/package.h"
+#include "core/verdict.h"
+#include "device/cpu.h"
+#include "util/result.h"
+
+namespace forge {
+
+struct RunnerOptions {
+  std::vector<int> cores;            // pinned workers, one a core
+  double load_timeout_s = 20;
+  double call_timeout_s = 10;
+  std::size_t memory_bytes = std::size_t(4) << 30;  // beyond what the judge maps
+  std::string program;               // path of forge-runner
+};
+
+// What became of the process, when a call failed.
+struct RunnerFailure { Reason reason = Reason::runner_broke; std::string detail; };
+template <class T>
+using RunnerResult = tl::expected<T, RunnerFailure>;
+
+enum class Access { read, write };
+struct Binding { const SharedBuffer* buffer = nullptr; Access access = Access::read; };
+
+// One call, for one shape: evaluated by the judge, not by the runner.
+struct CallSpec {
+  ConcretePlan plan;                 // ignored for an expert
+  ArgLayout layout;                  // likewise
+  std::vector<Binding> inputs, outputs, workspaces;   // definition and plan order; scalar inputs null
+  std::vector<std::vector<std::int64_t>> input_shapes, output_shapes;  // for experts
+  std::vector<TensorSpec> input_specs, output_specs;
+  std::vector<std::pair<std::string, std::int64_t>> axes;  // variable axes, definition order
+  std::vector<double> scalars;       // scalar inputs, definition order
+};
+
+struct CallTiming {
+  double inside_s = 0;               // runner's monotonic clock around zero + launches (expert: around run())
+  double outside_s = 0;              // judge's clock from "go" to "done"
+  double cpu_s = 0;                  // CPU time the runner's process used during the call, all threads
+};
+
+struct CodeSample { std::string mapping; double share = 0; };
+struct CodeProfile {
+  std::vector<CodeSample> where;                                     // library names; "jit" for anonymous executable memory
+  std::vector<std::pair<std::uint64_t, std::string>> hot_code;       // address and bytes around the hottest places
+  int samples = 0;
+  std::string note;                                                  // what was missing
+};
+
+class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests of the gate
+ public:
+  virtual ~Runner() = default;
+  virtual RunnerResult<void> prepare(const CallSpec&) = 0;           // maps buffers, plans; replaces the earlier call
+  virtual RunnerResult<CallTiming> call() = 0;                       // scrub (untimed), then one timed call; stopped on return
+  virtual RunnerResult<CodeProfile> profile(double seconds) = 0;     // experts: sampled; images: empty
+  virtual std::string description() const = 0;                       // expert: library, version, core type
+  virtual std::vector<std::string> sandbox() const = 0;              // what is in force, what is missing
+  virtual bool composed() const { return false; }
+};
+
+RunnerResult<std::unique_ptr<Runner>> start_image_runner(const Image&, const RunnerOptions&);
+RunnerResult<std::unique_ptr<Runner>> start_expert_runner(const std::string& plugin_path, const RunnerOptions&);
+
+}  // namespace forge
