@@ -35,6 +35,8 @@ struct LoopView {
 struct InstructionMix {
   std::map<std::string, std::int64_t> mnemonics;            // whole image
   std::map<std::string, std::int64_t> hot;                  // hot loops only
+  // "vfmadd231ps zmm": instructions that have such an operand among those they show (zmm ymm xmm mem), image and hot loops.
+  std::map<std::string, std::int64_t> operands, hot_operands;
   int widest_vector_bits = 0;
   int spills = 0;                                           // vector stores to the stack in hot loops
   std::vector<LoopView> loops;                              // hottest first, at most 4
