@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index is a cache: every row in it comes from a journal, and a damaged or old one is thrown away and made again.
+#include "store/store.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/json_io.h"
+#include "util/hash.h"
+#include "util/progress.h"
+#include "util/random.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+constexpr int kSchema = 1;
+const char* const kTables =
+    "CREATE TABLE IF NOT EXISTS runs(id TEXT PRIMARY KEY, operator TEXT, target TEXT, reference TEXT, started TEXT, state TEXT, stop TEXT,"
+    " candidates INT, accepted INT, best_speedup REAL, verdict TEXT, best_package TEXT, journal_bytes INT);"
+    "CREATE TABLE IF NOT EXISTS reasons(run TEXT, reason TEXT, n INT, PRIMARY KEY(run, reason));";
+
+// A statement with its bindings; steps row by row.
+class Query {
+ public:
+  Query(sqlite3* db, const char* sql) { m_ok = sqlite3_prepare_v2(db, sql, -1, &m_stmt, nullptr) == SQLITE_OK; }
+  ~Query() { sqlite3_finalize(m_stmt); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  Query& bind(const std::string& text) {
+    if (m_stmt) sqlite3_bind_text(m_stmt, ++m_at, text.c_str(), -1, SQLITE_TRANSIENT);
+    return *this;
+  }
+  Query& bind(std::int64_t value) {
+    if (m_stmt) sqlite3_bind_int64(m_stmt, ++m_at, value);
+    return *this;
+  }
+  Query& bind(double value) {
+    if (m_stmt) sqlite3_bind_double(m_stmt, ++m_at, value);
+    return *this;
+  }
+  bool row() { return m_ok && (m_result = sqlite3_step(m_stmt)) == SQLITE_ROW; }
+  bool run() {
+    while (row()) {}
+    return m_ok && m_result == SQLITE_DONE;
+  }
+  std::string text(int column) const {
+    const unsigned char* t = sqlite3_column_text(m_stmt, column);
+    return t ? reinterpret_cast<const char*>(t) : "";
+  }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(m_stmt, column); }
+  double real(int column) const { return sqlite3_column_double(m_stmt, column); }
+
+ private:
+  sqlite3_stmt* m_stmt = nullptr;
+  int m_at = 0, m_result = SQLITE_OK;
+  bool m_ok = false;
+};
+
+std::string string_at(const Json& j, const char* key) { return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : ""; }
+
+// What a journal says of its run. Event types: docs/formats/journal.md.
+struct Summary { RunRow row; std::map<std::string, std::int64_t> reasons; };
+Summary summarise(const std::string& id, const std::vector<Event>& events) {
+  Summary s;
+  s.row.id = id;
+  s.row.state = "interrupted";
+  for (const Event& e : events) {
+    const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
+    if (e.type == "run.start") {
+      const Json task = request.contains("task") ? request["task"] : request;
+      s.row.operator_name = string_at(task, "operator");
+      s.row.target = string_at(task, "target");
+      s.row.reference = string_at(task, "reference");
+      s.row.started = e.time;
+    } else if (e.type == "gate.submit") {
+      ++s.row.candidates;
+      const std::string reason = string_at(response, "reason");
+      ++s.reasons[reason];
+      if (reason == name(Reason::accepted)) ++s.row.accepted;
+    } else if (e.type == "run.end") {
+      s.row.state = "finished";
+      s.row.stop = string_at(request, "stop");
+      s.row.verdict = string_at(request, "verdict");
+      s.row.best_package = string_at(request, "package");
+      if (request.contains("speedup") && request["speedup"].is_number()) s.row.best_speedup = request["speedup"].get<double>();
+    }
+  }
+  return s;
+}
+
+}  // namespace
+
+struct Store::Impl {
+  fs::path home;
+  sqlite3* db = nullptr;
+  ~Impl() { sqlite3_close(db); }
+
+  Error sql_error(const std::string& what) const {
+    const int code = sqlite3_errcode(db);
+    return Error{.code = code == SQLITE_FULL ? Code::disk_full : Code::io,
+                 .message = what + ": " + sqlite3_errmsg(db),
+                 .file = (home / "index.sqlite").string(),
+                 .line = 0,
+                 .field = {},
+                 .fix = "the index can be deleted at any time: it is rebuilt from the journals"};
+  }
+  Status exec(const char* sql) {
+    if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return fail(sql_error("cannot write the index"));
+    return {};
+  }
+  Status open_index() {
+    const fs::path file = home / "index.sqlite";
+    for (int attempt = 0;; ++attempt) {
+      sqlite3_close(db);
+      db = nullptr;
+      const bool opened = sqlite3_open(file.c_str(), &db) == SQLITE_OK;
+      sqlite3_busy_timeout(db, 10'000);
+      if (opened && sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;", nullptr, nullptr, nullptr) == SQLITE_OK) {
+        Query version(db, "PRAGMA user_version");
+        const std::int64_t found = version.row() ? version.integer(0) : -1;
+        if (found == kSchema) return exec(kTables);
+        if (found == 0) {
+          FORGE_TRY(exec(kTables));
+          return exec(fmt::format("PRAGMA user_version={}", kSchema).c_str());
+        }
+      }
+      const int code = sqlite3_errcode(db);
+      if (attempt > 0 || (code != SQLITE_NOTADB && code != SQLITE_CORRUPT && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE))
+        return fail(sql_error("cannot open the index"));
+      sqlite3_close(db);  // not ours, damaged, or of another version: it is only a cache
+      db = nullptr;
+      std::error_code ignored;
+      for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(file.string() + suffix, ignored);
+    }
+  }
+};
+
+Store::Store(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Result<Store> Store::open(const fs::path& home) {
+  auto impl = std::make_unique<Impl>();
+  impl->home = home;
+  for (const char* folder : {"runs", "artifacts", "vault", "cache", "reports"}) {
+    auto made = make_dirs(home / folder);
+    if (!made) {
+      made.error().fix = "make it writable, or set FORGE_HOME to a folder that is";
+      return fail(made.error());
+    }
+  }
+  if (access(home.c_str(), W_OK) != 0) return fail_errno("cannot write to the state folder", home.string(), errno);
+  FORGE_TRY(impl->open_index());
+  return Store(std::move(impl));
+}
+
+const fs::path& Store::home() const { return m_impl->home; }
+fs::path Store::run_dir(const std::string& id) const { return m_impl->home / "runs" / id; }
+
+std::string Store::new_run_id(const Task& task) {
+  std::string stamp = utc_now();  // 2026-11-30T01:36:07Z
+  stamp.erase(std::remove_if(stamp.begin(), stamp.end(), [](char c) { return c == '-' || c == ':' || c == 'Z'; }), stamp.end());
+  std::replace(stamp.begin(), stamp.end(), 'T', '-');
+  return fmt::format("{}-{}-{:04x}", task.operator_name, stamp, os_entropy() & 0xffff);
+}
+
+Result<std::string> Store::resolve_run(const std::string& prefix) const {
+  std::vector<std::pair<fs::file_time_type, std::string>> matches;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {
+    const std::string id = entry.path().filename();
+    if (!fs::exists(entry.path() / "journal.jsonl", error)) continue;
+    if (id == prefix) return id;
+    if (prefix == "last" || id.starts_with(prefix)) matches.emplace_back(fs::last_write_time(entry.path() / "journal.jsonl", error), id);
+  }
+  if (matches.empty())
+    return fail(Code::not_found, prefix == "last" ? "there is no run yet" : fmt::format("no run is called '{}'", prefix), "`forge runs` lists them");
+  std::sort(matches.rbegin(), matches.rend());
+  if (prefix != "last" && matches.size() > 1)
+    return fail(Code::bad_input, fmt::format("'{}' names {} runs, {} and {} among them", prefix, matches.size(), matches[0].second, matches[1].second), "give more of the name");
+  return matches[0].second;
+}
+
+Status Store::put_artifact(const std::string& bytes, std::string* sha) {
+  *sha = sha256_hex(bytes);
+  const fs::path folder = m_impl->home / "artifacts" / sha->substr(0, 2), file = folder / sha->substr(2);
+  std::error_code error;
+  if (fs::exists(file, error)) return {};
+  FORGE_TRY(make_dirs(folder));
+  return write_file_atomic(file, bytes);
+}
+
+Result<std::string> Store::get_artifact(const std::string& sha) const {
+  if (sha.size() != 64 || sha.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return fail(Code::bad_input, fmt::format("'{}' is not the SHA-256 of an artifact", sha));
+  FORGE_TRY_ASSIGN(std::string bytes, read_file(m_impl->home / "artifacts" / sha.substr(0, 2) / sha.substr(2)));
+  if (sha256_hex(bytes) != sha)
+    return fail(Error{.code = Code::bad_input, .message = "the artifact does not match its hash", .file = (m_impl->home / "artifacts" / sha.substr(0, 2) / sha.substr(2)).string(), .line = 0, .field = {}, .fix = "it was changed on disk; delete it"});
+  return bytes;
+}
+
+Status Store::index_run(const std::string& id) {
+  const fs::path file = run_dir(id) / "journal.jsonl";
+  FORGE_TRY_ASSIGN(const std::vector<Event> events, read_journal(file));
+  std::error_code error;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
+  const Summary s = summarise(id, events);
+  FORGE_TRY(m_impl->exec("BEGIN IMMEDIATE"));
+  Query run(m_impl->db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  const RunRow& r = s.row;
+  bool ok = run.bind(r.id).bind(r.operator_name).bind(r.target).bind(r.reference).bind(r.started).bind(r.state).bind(r.stop)
+                .bind(std::int64_t(r.candidates)).bind(std::int64_t(r.accepted)).bind(r.best_speedup).bind(r.verdict).bind(r.best_package).bind(bytes).run();
+  Query clear(m_impl->db, "DELETE FROM reasons WHERE run=?");
+  ok = ok && clear.bind(id).run();
+  for (const auto& [reason, n] : s.reasons) {
+    Query add(m_impl->db, "INSERT INTO reasons VALUES(?,?,?)");
+    ok = ok && add.bind(id).bind(reason).bind(n).run();
+  }
+  if (!ok) {
+    const Error e = m_impl->sql_error("cannot index run " + id);
+    sqlite3_exec(m_impl->db, "ROLLBACK", nullptr, nullptr, nullptr);
+    return fail(e);
+  }
+  return m_impl->exec("COMMIT");
+}
+
+Status Store::rebuild_index() {
+  FORGE_TRY(m_impl->exec("DELETE FROM runs; DELETE FROM reasons;"));
+  FORGE_TRY(runs());  // indexes whatever is not there
+  return {};
+}
+
+Result<std::vector<RunRow>> Store::runs() const {
+  std::map<std::string, std::int64_t> indexed;
+  {
+    Query known(m_impl->db, "SELECT id, journal_bytes FROM runs");
+    while (known.row()) indexed[known.text(0)] = known.integer(1);
+  }
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {
+    const fs::path file = entry.path() / "journal.jsonl";
+    if (!fs::exists(file, error)) continue;
+    const std::string id = entry.path().filename();
+    const auto found = indexed.find(id);
+    if (found != indexed.end() && found->second == static_cast<std::int64_t>(fs::file_size(file, error))) continue;
+    // A damaged journal must not hide the other runs; `forge show` says what is wrong with it.
+    if (auto done = const_cast<Store*>(this)->index_run(id); !done && done.error().code != Code::bad_input) return fail(done.error());
+  }
+  std::vector<RunRow> out;
+  Query q(m_impl->db, "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package FROM runs ORDER BY started DESC, id");
+  while (q.row()) {
+    RunRow r;
+    r.id = q.text(0), r.operator_name = q.text(1), r.target = q.text(2), r.reference = q.text(3), r.started = q.text(4), r.state = q.text(5), r.stop = q.text(6);
+    r.candidates = static_cast<int>(q.integer(7)), r.accepted = static_cast<int>(q.integer(8)), r.best_speedup = q.real(9);
+    r.verdict = q.text(10), r.best_package = q.text(11);
+    if (!fs::exists(run_dir(r.id) / "journal.jsonl", error)) continue;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+Result<std::vector<std::pair<std::string, std::int64_t>>> Store::reason_counts(const std::optional<std::string>& run) const {
+  FORGE_TRY(runs());
+  std::vector<std::pair<std::string, std::int64_t>> out;
+  Query q(m_impl->db, "SELECT reason, SUM(n) FROM reasons WHERE ?='' OR run=? GROUP BY reason ORDER BY 2 DESC, 1");
+  q.bind(run.value_or("")).bind(run.value_or(""));
+  while (q.row()) out.emplace_back(q.text(0), q.integer(1));
+  return out;
+}
+
+}  // namespace forge
