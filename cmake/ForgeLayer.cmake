@@ -3,7 +3,8 @@
 
 add_library(forge_flags INTERFACE)
 target_include_directories(forge_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-target_compile_options(forge_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+target_compile_options(forge_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
+                       -Wno-restrict)  # false positives on std::string in GCC 12 (gcc.gnu.org PR 105651)
 if(FORGE_WERROR)
   target_compile_options(forge_flags INTERFACE -Werror)
 endif()

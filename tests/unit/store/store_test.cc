@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "util/progress.h"
+
+namespace forge {
+namespace {
+
+class StoreTest : public testing::Test {
+ protected:
+  TempDir dir = std::move(*TempDir::make("store"));
+
+  void write_run(const std::string& id, bool finished) {
+    Journal j = std::move(*Journal::open(dir.path() / "runs" / id / "journal.jsonl", Journal::Mode::create));
+    auto put = [&](const char* type, const char* request, const char* response) {
+      ASSERT_TRUE(j.step(type, request, [&] { return Result<std::string>(response); }));
+    };
+    put("run.start", R"({"task":{"operator":"gemm_f32","target":"cpu:x86-64-avx2","reference":"expert"}})", "null");
+    put("gate.submit", "{}", R"({"reason":"accepted"})");
+    put("gate.submit", "{}", R"({"reason":"wrong_result"})");
+    if (finished) put("run.end", R"({"stop":"exhausted","verdict":"faster","speedup":1.25,"package":"ab"})", "null");
+  }
+};
+
+TEST_F(StoreTest, IndexComesFromJournals) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  write_run("b", false);
+  auto rows = s.runs();
+  ASSERT_TRUE(rows) << rows.error().text();
+  ASSERT_EQ(rows->size(), 2u);
+  for (const RunRow& r : *rows) {
+    EXPECT_EQ(r.operator_name, "gemm_f32");
+    EXPECT_EQ(r.candidates, 2);
+    EXPECT_EQ(r.accepted, 1);
+    EXPECT_EQ(r.state, r.id == "a" ? "finished" : "interrupted");
+  }
+  auto counts = s.reason_counts(std::nullopt);
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(counts->size(), 2u);
+  EXPECT_EQ((*counts)[0].second, 2);
+}
+
+TEST_F(StoreTest, ADamagedIndexIsMadeAgain) {
+  { Store s = std::move(*Store::open(dir.path())); write_run("a", true); ASSERT_TRUE(s.runs()); }
+  std::ofstream(dir.path() / "index.sqlite", std::ios::trunc) << "this is no database, it is a text that is long enough to be read as a header";
+  std::error_code ignored;
+  fs::remove(dir.path() / "index.sqlite-wal", ignored);
+  auto s = Store::open(dir.path());
+  ASSERT_TRUE(s) << s.error().text();
+  EXPECT_EQ(s->runs()->size(), 1u);
+}
+
+TEST_F(StoreTest, RebuildRepeatsTheIndex) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  ASSERT_TRUE(s.runs());
+  ASSERT_TRUE(s.rebuild_index());
+  auto rows = s.runs();
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_DOUBLE_EQ((*rows)[0].best_speedup, 1.25);
+}
+
+TEST_F(StoreTest, RunsAreFoundByPrefix) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("gemm-1", true);
+  write_run("gemm-2", true);
+  EXPECT_EQ(*s.resolve_run("gemm-1"), "gemm-1");
+  EXPECT_EQ(s.resolve_run("gemm").error().code, Code::bad_input);
+  EXPECT_EQ(s.resolve_run("soft").error().code, Code::not_found);
+  EXPECT_TRUE(s.resolve_run("last"));
+}
+
+TEST_F(StoreTest, ArtifactsAreCheckedOnTheWayOut) {
+  Store s = std::move(*Store::open(dir.path()));
+  std::string sha;
+  ASSERT_TRUE(s.put_artifact("bytes", &sha));
+  EXPECT_EQ(*s.get_artifact(sha), "bytes");
+  std::ofstream(dir.path() / "artifacts" / sha.substr(0, 2) / sha.substr(2)) << "other";
+  EXPECT_EQ(s.get_artifact(sha).error().code, Code::bad_input);
+  EXPECT_FALSE(s.get_artifact("../../etc/passwd"));
+}
+
+TEST_F(StoreTest, AHomeThatCannotBeMadeIsSaid) {
+  std::ofstream(dir.path() / "file") << "x";
+  auto s = Store::open(dir.path() / "file" / "home");  // a file where a folder should be: fails for root too
+  ASSERT_FALSE(s);
+  EXPECT_NE(s.error().text().find("FORGE_HOME"), std::string::npos);
+}
+
+TEST(Lease, MeasuringExcludesBuildingInAnotherProcess) {
+  auto lease = Lease::take(Lease::Kind::measure);
+  ASSERT_TRUE(lease);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(20);
+    const double start = monotonic_seconds();
+    auto mine = Lease::take(Lease::Kind::build);
+    _exit(mine && monotonic_seconds() - start > 0.2 ? 0 : 1);
+  }
+  usleep(400'000);
+  { Lease gone = std::move(*lease); }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "util/fs.h"
+#include "util/hash.h"
+#include "util/process.h"
+#include "util/random.h"
+#include "util/text.h"
+
+namespace forge {
+namespace {
+
+TEST(Hash, KnownAnswer) {  // FIPS 180-2, appendix B.1
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Random, BelowStaysBelowAndCoversAll) {
+  Random r(7);
+  int seen[5] = {};
+  for (int i = 0; i < 1000; ++i) ++seen[r.below(5)];
+  for (int n : seen) EXPECT_GT(n, 100);
+}
+
+TEST(Random, NormalHasMeanZeroAndVarianceOne) {
+  Random r(3);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const double x = r.normal();
+    sum += x, squares += x * x;
+  }
+  EXPECT_NEAR(sum / 1e5, 0, 0.02);
+  EXPECT_NEAR(squares / 1e5, 1, 0.03);
+}
+
+TEST(Text, ExpandReplacesAndNamesTheUnknown) {
+  EXPECT_EQ(*expand("a {{x}} {{ y }}", {{"x", "1"}, {"y", "2"}}, "f"), "a 1 2");
+  auto bad = expand("a\n{{stor}}", {{"store", "1"}}, "f");
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().line, 2);
+  EXPECT_NE(bad.error().fix.find("store"), std::string::npos);
+  EXPECT_FALSE(expand("{{open", {}, "f"));
+}
+
+TEST(Text, Globs) {
+  EXPECT_TRUE(glob_match("vfmadd*ps", "vfmadd231ps"));
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("v?ovntps", "vmovntps"));
+  EXPECT_FALSE(glob_match("vfmadd*ps", "vfmadd231pd"));
+  EXPECT_FALSE(glob_match("", "x"));
+}
+
+TEST(Text, ClosestFindsTyposOnly) {
+  EXPECT_EQ(closest("tolerence", {"tolerance", "source"}), "tolerance");
+  EXPECT_EQ(closest("zebra", {"tolerance", "source"}), "");
+}
+
+TEST(Files, AtomicWriteReplacesWhole) {
+  TempDir dir = std::move(*TempDir::make());
+  ASSERT_TRUE(write_file_atomic(dir.path() / "f", "one"));
+  ASSERT_TRUE(write_file_atomic(dir.path() / "f", "two"));
+  EXPECT_EQ(*read_file(dir.path() / "f"), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 1);
+}
+
+TEST(Files, AFullDiskLeavesTheOldFile) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP();
+  auto r = write_file_atomic("/dev/full/x", "y");
+  ASSERT_FALSE(r);
+  EXPECT_EQ(fail_errno("w", "f", ENOSPC).value().code, Code::disk_full);
+}
+
+TEST(Process, CapturesOutputAndExitCode) {
+  auto r = run_process({.argv = {"sh", "-c", "echo out; echo err >&2; exit 3"}, .env = {"PATH=/usr/bin:/bin"}});
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_EQ(r->exit_code, 3);
+  EXPECT_EQ(r->output, "out\nerr\n");
+}
+
+TEST(Process, KillsTheWholeGroupOnTimeout) {
+  auto r = run_process({.argv = {"sh", "-c", "sleep 60 & sleep 60"}, .env = {"PATH=/usr/bin:/bin"}, .timeout_s = 0.3});
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->timed_out);
+  EXPECT_LT(r->seconds, 5);
+}
+
+TEST(Process, OutputIsCapped) {
+  auto r = run_process({.argv = {"sh", "-c", "yes | head -c 3000000"}, .env = {"PATH=/usr/bin:/bin"}, .output_cap = 1000});
+  ASSERT_TRUE(r);
+  EXPECT_LT(r->output.size(), 1100u);
+  EXPECT_NE(r->output.find("dropped"), std::string::npos);
+}
+
+TEST(Process, NothingOfTheEnvironmentIsInherited) {
+  setenv("FORGE_SECRET", "1", 1);
+  auto r = run_process({.argv = {"env"}, .env = {"ONLY=this"}});
+  EXPECT_EQ(r->output, "ONLY=this\n");
+}
+
+TEST(Process, AMissingProgramIsSaid) { EXPECT_EQ(run_process({.argv = {"no-such-program-x"}}).error().code, Code::not_found); }
+
+}  // namespace
+}  // namespace forge
