@@ -46,6 +46,9 @@ struct PlanRequest {
   Evidence evidence;
   NoiseFloor floor;
   std::vector<Retrieved> knowledge;
+  // Of a later generation: the decisions that the reference records (its makers' own, from an earlier run), and what failed then.
+  std::vector<std::pair<std::string, std::string>> earlier_decisions;
+  std::vector<FailureCondition> avoided;
 };
 struct ReviseRequest {
   PlanRequest first;
@@ -53,7 +56,9 @@ struct ReviseRequest {
   std::vector<BranchOutcome> branches;       // one per plan
   std::optional<Evidence> best_evidence;     // of the global best
   double global_best_speedup = 0;
-  int best_branch = -1;                      // index into plans of the branch that holds the global best
+  int best_branch = -1;                      // index into plans of the branch that holds the global best; -1: nothing accepted
+  std::vector<std::pair<std::string, std::string>> best_decisions;   // of the global best, as its coder recorded them
+  std::vector<FailureCondition> failures;    // of all reverted and blocked branches
 };
 
 class ArchitectureAgent {
@@ -72,7 +77,11 @@ class Workbench {
   virtual const Milestone& milestone() const = 0;
   virtual const Definition& definition() const = 0;
   virtual const Machine& machine() const = 0;
+  virtual const TaskFile& task_file() const = 0;                           // without hidden shapes
+  virtual double noise_floor() const = 0;                                  // as a ratio
   virtual std::optional<KernelPackage> branch_best() const = 0;
+  // What the package that this milestone builds on chose, local decisions included; empty at the start of a branch.
+  virtual std::vector<std::pair<std::string, std::string>> branch_decisions() const = 0;
   virtual std::uint64_t seed() const = 0;                                  // differs per milestone, from the task's seed
   // decisions: what this package chose, local ones included; for the record
   virtual Result<Verdict> submit(const KernelPackage&, const std::vector<std::pair<std::string, std::string>>& decisions) = 0;
@@ -88,6 +97,9 @@ class CodingAgent {
   virtual ~CodingAgent() = default;
   virtual std::string identity() const = 0;
   virtual Status work(Workbench&) = 0;       // returns when accepted, given up, or may_go_on() is false
+  // One-decision ablations of a kernel with these decisions, strongest suspicion first; effects are left to the caller.
+  // An agent that cannot take its kernel apart has none.
+  virtual Result<std::vector<Ablation>> ablations(const PlanRequest&, const std::vector<std::pair<std::string, std::string>>&) { return std::vector<Ablation>(); }
 };
 
 }  // namespace forge
