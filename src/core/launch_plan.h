@@ -60,6 +60,8 @@ Result<LaunchPlan> parse_launch_plan(const std::string& toml, const std::string&
 // Names resolve, ordered as the format says; GPU keys refused on a CPU; entries are C identifiers.
 Status check_plan(const LaunchPlan&, const Definition&, const TargetSpec&, const std::string& file);
 
+bool is_identifier(const std::string&);  // a C identifier that is no C++ keyword
+
 // The plan with numbers in it, for one shape on one machine.
 struct ConcreteLaunch { std::string entry; std::int64_t grid = 0; std::int64_t scratch_bytes = 0; };
 struct ConcreteWorkspace { std::string name; std::int64_t bytes = 0; WorkspaceInit init = WorkspaceInit::poison; };
