@@ -41,7 +41,9 @@ struct Entry {
   std::string origin;                    // where the fact comes from
   std::vector<Advice> advice;
   Signature signature;                   // recognises the mechanism in an image
-  double min_effect = 0;                 // the probe must gain more than this (ratio - 1) to be certified
+  std::string probe_operator;            // [probe] operator: the toy operator of the two packages, knowledge/operators/<name>
+  Expr probe_requires;                   // [probe] requires: over machine properties; empty: runs everywhere
+  double min_effect = 0;                 // [probe] min_effect: the probe must gain more than this (ratio - 1) to be certified
   bool retired = false;
   std::string folder;                    // where it was read from
   std::vector<Certification> evidence;   // one per device class

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A probe goes through the gate like any candidate: baseline/ is the reference, mechanism/ the hand-in.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "build/build.h"
+#include "knowledge/knowledge.h"
+#include "util/progress.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+// Toy operators of probes live beside the entries, so that they are not offered as operators to forge for.
+Paths probe_paths(const Paths& paths, const std::string& operator_name) {
+  Paths p = paths;
+  std::error_code error;
+  if (fs::exists(paths.data / "knowledge" / "operators" / operator_name / "definition.json", error)) p.data = paths.data / "knowledge";
+  return p;
+}
+
+std::string evidence_file(const std::string& device_class) {
+  std::string file = device_class;
+  std::replace(file.begin(), file.end(), ':', '_');
+  return file + ".json";
+}
+
+// The probe's packages are written once; their target line is this machine's.
+Result<KernelPackage> read_probe(const Entry& entry, const char* side, const TargetSpec& target) {
+  FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(fs::path(entry.folder) / side));
+  FORGE_TRY_ASSIGN(package.plan_text, expand(package.plan_text, {{"target", target.name}}, (fs::path(entry.folder) / side / "launch.toml").string()));
+  return package;
+}
+
+}  // namespace
+
+Result<Certification> certify(const Paths& paths, const Machine& machine, const Entry& entry) {
+  Certification c;
+  c.device_class = machine.device_class;
+  c.device = machine.model;
+  c.date = utc_now();
+  const bool target_fits = std::any_of(entry.targets.begin(), entry.targets.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
+  const auto needs = entry.probe_requires.empty() ? Result<std::int64_t>(1) : evaluate(entry.probe_requires, machine.properties);
+  if (!needs) return fail(Error{.code = Code::bad_input, .message = needs.error().message, .file = entry.folder + "/entry.toml", .line = 0, .field = "probe.requires", .fix = "use machine properties only"});
+  if (!target_fits || *needs == 0) {
+    c.applicable = false;
+    c.outcome = EntryState::proposed;
+    c.note = target_fits ? fmt::format("this machine lacks what the probe needs: {}", entry.probe_requires.text) : fmt::format("not for target {}", machine.target.name);
+    return c;
+  }
+  FORGE_TRY_ASSIGN(const KernelPackage mechanism, read_probe(entry, "mechanism", machine.target));
+  FORGE_TRY_ASSIGN(const KernelPackage baseline, read_probe(entry, "baseline", machine.target));
+  // The gate reads its reference from a folder; the one with the target filled in is temporary.
+  FORGE_TRY_ASSIGN(const TempDir temp, TempDir::make("forge-probe"));
+  FORGE_TRY(write_package_folder(baseline, temp.path() / "baseline"));
+
+  Task task;
+  task.operator_name = entry.probe_operator;
+  task.target = machine.target.name;
+  task.reference = "package:" + (temp.path() / "baseline").string();
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate, make_gate(probe_paths(paths, entry.probe_operator), task, machine, GateOptions{}));
+  FORGE_TRY(gate->open());
+  FORGE_TRY_ASSIGN(const NoiseFloor floor, gate->measure_floor());
+  c.floor = floor.ratio;
+  Submission hand_in{.package = mechanism, .milestone = "probe", .acceptance = {}, .branch_best = {}, .global_best = {}};
+  hand_in.acceptance.performance = PerformanceCondition{Against::reference, entry.min_effect};
+  hand_in.acceptance.mechanism = entry.signature;
+  FORGE_TRY_ASSIGN(const Verdict verdict, gate->submit(hand_in));
+  if (!verdict.measurement() || verdict.measurement()->pairs.empty())
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("the probe's mechanism was not measured: {}: {}", name(verdict.reason()), verdict.detail()),
+                      .file = entry.folder + "/mechanism",
+                      .line = 0,
+                      .field = {},
+                      .fix = "mend the probe: both packages must be correct, and the signature must hold on mechanism/"});
+  const PairedTiming& timing = verdict.measurement()->pairs.front();
+  c.comparison = timing.comparison;
+  c.effect = timing.speedup;
+  if (const auto found = verdict.measurement()->conditions.find("compiler"); found != verdict.measurement()->conditions.end()) c.compiler = found->second;
+  if (timing.comparison == Comparison::faster && timing.lower_bound > 1 + entry.min_effect) {
+    c.outcome = EntryState::certified;
+  } else if (timing.upper_bound < 1 + std::max(entry.min_effect, floor.ratio)) {
+    c.outcome = EntryState::refuted;
+    c.note = fmt::format("gains less than the {:.0f} % that it claims", 100 * entry.min_effect);
+  } else {
+    c.note = "measured, but the interval does not settle it";
+  }
+  return c;
+}
+
+Status write_certification(const Entry& entry, const Certification& c) {
+  const fs::path folder = fs::path(entry.folder) / "evidence";
+  FORGE_TRY(make_dirs(folder));
+  return write_file_atomic(folder / evidence_file(c.device_class), certification_to_json(c) + "\n");
+}
+
+Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool retired) {
+  FORGE_TRY_ASSIGN(const KnowledgeBase base, KnowledgeBase::load(knowledge_folder));
+  const Entry* entry = base.find(id);
+  if (!entry) {
+    std::vector<std::string> ids;
+    for (const Entry& e : base.entries()) ids.push_back(e.id);
+    const std::string near = closest(id, ids);
+    return fail(Code::not_found, fmt::format("no entry is called '{}'", id), near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near));
+  }
+  if (entry->retired == retired) return {};
+  const fs::path file = fs::path(entry->folder) / "entry.toml";
+  FORGE_TRY_ASSIGN(const std::string text, read_file(file));
+  // The rest of the file, comments included, stays as its author wrote it. Top-level keys come before the first table.
+  std::string out;
+  bool placed = false;
+  for (const std::string& line : split(text, '\n')) {
+    if (!placed && trim(line).starts_with("retired")) continue;
+    if (!placed && trim(line).starts_with("[")) {
+      if (retired) out += "retired = true\n\n";
+      placed = true;
+    }
+    out += line + "\n";
+  }
+  if (!placed && retired) out += "retired = true\n";
+  while (out.ends_with("\n\n")) out.pop_back();
+  FORGE_TRY(parse_entry(out, file.string()));
+  return write_file_atomic(file, out);
+}
+
+Result<bool> adopted(const Entry& entry, const InstructionMix& sealed, const Paths& paths, const TargetSpec& target) {
+  if (entry.signature.empty() || !check_signature(entry.signature, sealed).ok) return false;
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator));
+  FORGE_TRY_ASSIGN(const KernelPackage baseline, read_probe(entry, "baseline", target));
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_cpu_compiler());
+  Builder builder(*compiler, paths.home.empty() ? fs::path() : paths.home / "cache");
+  const auto image = builder.build(baseline, op.definition, target);
+  if (!image) return fail(Code::build_failed, fmt::format("the baseline of entry '{}' does not build: {}", entry.id, image.error().detail));
+  FORGE_TRY_ASSIGN(const InstructionMix plain, disassemble_object(image->bytes));
+  return !check_signature(entry.signature, plain).ok;
+}
+
+}  // namespace forge

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who used what: FORGE_HOME/uses.jsonl, one JSON object a line. A torn last line is dropped on reading.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/json_io.h"
+#include "knowledge/knowledge.h"
+#include "util/progress.h"
+
+namespace forge {
+
+const char* name(Use use) {
+  switch (use) {
+    case Use::retrieved: return "retrieved";
+    case Use::cited: return "cited";
+    case Use::implemented: return "implemented";
+    case Use::adopted: return "adopted";
+  }
+  return "retrieved";
+}
+
+Status record_uses(const fs::path& home, const std::vector<UseRow>& rows) {
+  if (rows.empty()) return {};
+  FORGE_TRY(make_dirs(home));
+  const fs::path file = home / "uses.jsonl";
+  // A resumed run repeats its rows: what is there already is not written again.
+  FORGE_TRY_ASSIGN(const std::vector<UseRow> known, read_uses(home));
+  std::string text;
+  for (const UseRow& r : rows) {
+    bool there = false;
+    for (const UseRow& k : known) there = there || (k.entry == r.entry && k.run == r.run && k.use == r.use && k.generation == r.generation);
+    if (there) continue;
+    Json line;
+    line["entry"] = r.entry, line["operator"] = r.operator_name, line["run"] = r.run, line["generation"] = r.generation, line["use"] = name(r.use);
+    text += dump(line) + "\n";
+  }
+  if (text.empty()) return {};
+  Fd fd(open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd) return fail_errno("cannot append to", file.string(), errno);
+  char last = '\n';  // after a torn line, start a new one: the torn one stays unreadable and is skipped
+  const off_t size = lseek(fd.get(), 0, SEEK_END);
+  if (size > 0 && pread(fd.get(), &last, 1, size - 1) == 1 && last != '\n') text = "\n" + text;
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return fail_errno("cannot append to", file.string(), errno ? errno : ENOSPC);
+  if (fdatasync(fd.get()) != 0) return fail_errno("cannot sync", file.string(), errno);
+  return {};
+}
+
+Result<std::vector<UseRow>> read_uses(const fs::path& home) {
+  std::vector<UseRow> out;
+  const auto text = read_file(home / "uses.jsonl");
+  if (!text) {
+    if (text.error().code == Code::not_found) return out;
+    return fail(text.error());
+  }
+  std::size_t at = 0;
+  while (at < text->size()) {
+    std::size_t end = text->find('\n', at);
+    if (end == std::string::npos) end = text->size();
+    const Json line = Json::parse(text->begin() + static_cast<std::ptrdiff_t>(at), text->begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    at = end + 1;
+    if (!line.is_object()) continue;
+    const auto get = [&](const char* key) { return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : std::string(); };
+    UseRow r{.entry = get("entry"), .operator_name = get("operator"), .run = get("run"), .generation = get("generation"), .use = Use::retrieved};
+    bool known = false;
+    for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted})
+      if (get("use") == name(u)) r.use = u, known = true;
+    if (known && !r.entry.empty()) out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace forge
