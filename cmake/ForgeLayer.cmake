@@ -42,7 +42,8 @@ endfunction()
 # operators/<op>/oracle.cc -> plugins/<op>/oracle.so; operators/<op>/experts/cpu/<name>.cc -> plugins/<op>/expert-<name>.so.
 # An expert file names its libraries in a comment line "// link: dnnl openblas".
 function(forge_operators)
-  file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/operators/*/definition.json)
+  file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/operators/*/definition.json
+       ${CMAKE_SOURCE_DIR}/knowledge/operators/*/definition.json)  # the latter: toy operators of probes
   foreach(definition ${folders})
     get_filename_component(folder ${definition} DIRECTORY)
     get_filename_component(op ${folder} NAME)
