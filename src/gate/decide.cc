@@ -37,6 +37,10 @@ Decided decide_performance(const std::optional<PerformanceCondition>& condition,
     if (!clocks_agree(*p))
       return {Reason::clocks_disagree, fmt::format("inside clock {:.4f}, outside clock {:.4f}, resolution {:.4f}", p->speedup.mid,
                                                    p->outside_speedup.mid, p->outside_resolution)};
+    // An outside clock too coarse to see the gain agrees with anything: then nothing is proved.
+    if (!(p->outside_speedup.low > std::min(need, 1.0)))
+      return {Reason::ambiguous, fmt::format("the outside clock cannot confirm it ({:.4f}, 95 %: {:.4f} to {:.4f}); speedup {}",
+                                             p->outside_speedup.mid, p->outside_speedup.low, p->outside_speedup.high, figures)};
     return {Reason::accepted, "speedup " + figures};
   }
   const bool no_gain = condition->min_gain >= 0 && (p->comparison == Comparison::same || p->comparison == Comparison::slower);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "util/progress.h"
+
+namespace forge {
+namespace {
+
+// Why independent shuffles and not ABBA blocks: a fair coin per pair is what makes the signed-rank test exact.
+void shuffle(std::vector<int>& order, Random& random) {
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+}
+
+bool undecided(const JobResult& job, const JobWatch& watch, double floor) {
+  const auto r = paired_ratio(inside_seconds(job.calls[0]), inside_seconds(job.calls[std::size_t(watch.side)]));
+  if (r.lower > watch.need || r.upper < watch.need) return false;
+  const auto c = compare(r, floor);
+  return !(watch.gain_wanted && (c == Comparison::same || c == Comparison::slower));
+}
+
+bool hopeless(const JobResult& job, const JobWatch& watch) {
+  return paired_ratio(inside_seconds(job.calls[0]), inside_seconds(job.calls[std::size_t(watch.side)])).upper < watch.need * kHopeless;
+}
+
+void note_check(CorrectnessReport& report, const CheckResult& check, const std::string& where) {
+  ++report.checks;
+  report.elements += check.elements;
+  if (check.worst > report.worst || report.worst_where.empty()) {
+    report.worst = check.worst;
+    report.worst_where = where;
+  }
+}
+
+class Job {
+ public:
+  Job(const JobPlan& plan, const std::vector<JobSide>& sides, Stage& stage, Random& random)
+      : m_plan(plan), m_sides(sides), m_stage(stage), m_random(random), m_order(sides.size()) {
+    std::iota(m_order.begin(), m_order.end(), 0);
+    m_result.calls.resize(sides.size());
+    m_result.planned = plan.pairs;
+  }
+
+  Result<JobResult> run(const std::string& what) {
+    for (int i = 0; i < m_plan.warm_up && !m_result.failure; ++i) FORGE_TRY(round(false));
+    const LoadSample before = sample_load();
+    int target = m_plan.pairs;
+    for (int done = 0; done < target && !m_result.failure;) {
+      Progress::show(fmt::format("{}: pair {} of {}", what, done + 1, target));
+      FORGE_TRY(round(true));
+      ++done;
+      if (m_plan.may_stop_early && done == kPilotPairs && done < target && !m_plan.watch.empty() && !m_result.failure &&
+          hopeless(m_result, m_plan.watch.front())) {
+        m_result.stopped_early = true;
+        break;
+      }
+      if (done == target && m_plan.may_extend && !m_result.extended && !m_result.failure && any_undecided()) {
+        m_result.extended = true;
+        target *= 2;
+      }
+    }
+    const LoadSample after = sample_load();
+    m_result.load = foreign_load(before, after);
+    m_result.seconds = after.wall_s - before.wall_s;
+    if (const auto rounds = m_result.calls[0].size()) m_result.round_seconds = m_result.seconds / double(rounds);
+    Progress::clear();
+    return std::move(m_result);
+  }
+
+ private:
+  bool any_undecided() const {
+    return std::any_of(m_plan.watch.begin(), m_plan.watch.end(), [&](const JobWatch& w) { return undecided(m_result, w, m_plan.floor); });
+  }
+
+  Status round(bool record) {
+    if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
+    shuffle(m_order, m_random);
+    std::vector<CallTiming> timings(m_sides.size());
+    for (int i : m_order) {
+      const JobSide& side = m_sides[std::size_t(i)];
+      FORGE_TRY(m_stage.refresh());
+      const auto call = side.runner->call();
+      if (!call) {
+        m_result.failure = JobFailure{i, call.error().reason, call.error().detail};
+        return {};
+      }
+      timings[std::size_t(i)] = *call;
+      // Drawn after the call, so that nothing in the call can depend on it.
+      if (side.checking == Checking::none || (side.checking == Checking::random_third && m_random.below(3) != 0)) continue;
+      const CheckResult check = m_stage.check();
+      if (check.reason != Reason::accepted) {
+        m_result.failure = JobFailure{i, check.reason, check.detail};
+        return {};
+      }
+      if (i == 0) note_check(m_result.checks, check, m_stage.label());
+    }
+    if (record)
+      for (std::size_t i = 0; i < timings.size(); ++i) m_result.calls[i].push_back(timings[i]);
+    return {};
+  }
+
+  const JobPlan& m_plan;
+  const std::vector<JobSide>& m_sides;
+  Stage& m_stage;
+  Random& m_random;
+  std::vector<int> m_order;
+  JobResult m_result;
+};
+
+double half_width(const RatioStats& r) {  // of the log ratio, at kAlpha
+  if (!(r.lower > 0)) return 1;
+  return std::min(1.0, 0.5 * std::log(r.upper / r.lower));
+}
+
+}  // namespace
+
+std::vector<double> inside_seconds(const std::vector<CallTiming>& calls) {
+  std::vector<double> out;
+  for (const auto& c : calls) out.push_back(c.inside_s);
+  return out;
+}
+
+std::vector<double> outside_seconds(const std::vector<CallTiming>& calls) {
+  std::vector<double> out;
+  for (const auto& c : calls) out.push_back(c.outside_s);
+  return out;
+}
+
+std::string cpu_time_problem(const std::vector<CallTiming>& calls, int workers) {
+  for (const auto& c : calls) {
+    // 2 ms and 5 %: the kernel's accounting, and the runner's own work between the judge's two readings.
+    if (c.cpu_s > c.outside_s * workers * 1.05 + 0.002)
+      return fmt::format("{:.3f} ms of CPU time in a call of {:.3f} ms on {} workers", c.cpu_s * 1e3, c.outside_s * 1e3, workers);
+    if (c.inside_s > c.outside_s * 1.01 + 20e-6)
+      return fmt::format("the inside clock says {:.3f} ms, the outside clock {:.3f} ms", c.inside_s * 1e3, c.outside_s * 1e3);
+  }
+  return {};
+}
+
+PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& sides, int candidate, int against, double floor) {
+  const auto& c = job.calls[std::size_t(candidate)];
+  const auto& a = job.calls[std::size_t(against)];
+  PairedTiming out;
+  out.against = sides[std::size_t(against)].label;
+  out.candidate_s = inside_seconds(c);
+  out.against_s = inside_seconds(a);
+  const RatioStats inside = paired_ratio(out.candidate_s, out.against_s);
+  const RatioStats outside = paired_ratio(outside_seconds(c), outside_seconds(a));
+  out.comparison = compare(inside, floor);
+  out.speedup = {inside.low95, inside.mid, inside.high95};
+  out.lower_bound = inside.lower;
+  out.upper_bound = inside.upper;
+  out.pairs = inside.n;
+  out.extended = job.extended;
+  out.outside_speedup = {outside.low95, outside.mid, outside.high95};
+  // What the outside clock can tell: its own spread, the inside's, and how far the constant cost of a turn (go, wake, done), read off
+  // the trusted side, pulls the ratio towards one.
+  std::vector<double> cost;
+  for (const auto& t : a) cost.push_back(std::max(0.0, t.outside_s - t.inside_s));
+  const double turn = median(cost), t_c = median(out.candidate_s), t_a = median(out.against_s);
+  const double dilution = std::abs(std::log((t_a + turn) / (t_c + turn)) - std::log(t_a / t_c));
+  out.outside_resolution = half_width(outside) + half_width(inside) + dilution + 0.002;
+  return out;
+}
+
+}  // namespace forge
