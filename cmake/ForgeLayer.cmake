@@ -40,8 +40,9 @@ function(forge_program program layer)
 endfunction()
 
 # operators/<op>/oracle.cc -> plugins/<op>/oracle.so; operators/<op>/experts/cpu/<name>.cc -> plugins/<op>/expert-<name>.so.
-# An expert file names its libraries in a comment line "// link: dnnl openblas".
+# An expert file names its libraries, or imported CMake targets, in a comment line "// link: dnnl OpenMP::OpenMP_CXX".
 function(forge_operators)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
   file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/operators/*/definition.json
        ${CMAKE_SOURCE_DIR}/knowledge/operators/*/definition.json)  # the latter: toy operators of probes
   foreach(definition ${folders})
