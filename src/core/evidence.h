@@ -25,6 +25,10 @@ struct SignatureTerm {
 };
 struct Signature { std::vector<SignatureTerm> all; bool empty() const { return all.empty(); } };
 
+// What is wrong with a term, by key; empty when it is well formed.
+struct SignatureProblem { std::string key, message, fix; };
+std::vector<SignatureProblem> problems_of(const SignatureTerm&);
+
 struct LoopView {
   std::string symbol;
   std::uint64_t offset = 0;            // of the loop head in the symbol

@@ -269,18 +269,13 @@ Signature read_signature(TomlReader& toml, const std::string& key) {
   Signature signature;
   for (TomlReader& row : toml.tables(key)) {
     SignatureTerm term;
-    row.need_text("mnemonic", term.mnemonic);
-    row.check(std::none_of(term.mnemonic.begin(), term.mnemonic.end(), [](unsigned char c) { return std::isupper(c) || std::isspace(c); }), "mnemonic",
-              "mnemonics are lower case, without operands");
+    row.need("mnemonic", term.mnemonic);
     row.maybe("operand", term.operand);
-    static const std::set<std::string> kOperands = {"", "zmm", "ymm", "xmm", "mem"};
-    row.check(kOperands.count(term.operand) != 0, "operand", fmt::format("'{}' is not one of zmm, ymm, xmm, mem", term.operand), "leave it out for any operand");
     row.maybe_choice("scope", term.scope, {Scope::image, Scope::hot_loop});
     row.maybe("min", term.min);
     row.maybe("max", term.max);
-    row.check(term.min >= 0, "min", "must not be negative");
-    row.check(!term.max || *term.max >= term.min, "max", "must not be below min");
-    row.check(term.min > 0 || term.max, "min", "a term with min = 0 and no max always holds", "give max");
+    if (row.ok())
+      for (const SignatureProblem& p : problems_of(term)) row.add_error(p.key, p.message, p.fix);
     signature.all.push_back(std::move(term));
   }
   return signature;
