@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence of a kernel: what its time and its instructions say against the machine's ceilings. Never source.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gate/real_gate.h"
+
+namespace forge {
+namespace {
+
+std::int64_t count_matching(const std::map<std::string, std::int64_t>& mnemonics, const char* start) {
+  std::int64_t n = 0;
+  for (const auto& [mnemonic, count] : mnemonics)
+    if (mnemonic.starts_with(start)) n += count;
+  return n;
+}
+
+double value_of(const Names& names, const char* name) {
+  const auto it = names.find(name);
+  return it == names.end() ? 0 : double(it->second);
+}
+
+}  // namespace
+
+AxisValues timed_axes(const OperatorFolder& op) {
+  auto axes = complete_axes(op.definition, op.task.timed.axes);
+  return axes ? *axes : AxisValues{};  // the catalog refused a task whose timed axes are incomplete
+}
+
+void add_mix_metrics(Evidence& e, const InstructionMix& mix) {
+  e.mix = mix;
+  std::int64_t hot = 0;
+  for (const auto& [mnemonic, count] : mix.hot) hot += count;
+  e.metrics["instructions"] = double(mix.instructions);
+  e.metrics["vector_bits"] = mix.widest_vector_bits;
+  e.metrics["spills"] = mix.spills;
+  e.metrics["hot_instructions"] = double(hot);
+  e.metrics["hot_fma"] = double(count_matching(mix.hot, "vfm") + count_matching(mix.hot, "vfnm"));
+  e.metrics["nontemporal_stores"] = double(count_matching(mix.mnemonics, "vmovnt") + count_matching(mix.mnemonics, "movnt"));
+  e.metrics["prefetches"] = double(count_matching(mix.mnemonics, "prefetch"));
+  int fma = 0, loads = 0, stores = 0;
+  for (const auto& loop : mix.loops) {
+    fma += loop.fma;
+    loads += loop.loads;
+    stores += loop.stores;
+  }
+  if (loads > 0) e.metrics["fma_per_load"] = double(fma) / loads;
+  e.metrics["hot_loads"] = loads;
+  e.metrics["hot_stores"] = stores;
+  if (mix.undecoded > 0) e.notes.push_back(fmt::format("{} instructions could not be decoded", mix.undecoded));
+}
+
+void add_cost_metrics(Evidence& e, const OperatorFolder& op, const Machine& machine, double seconds) {
+  const AxisValues axes = timed_axes(op);
+  double tensors = 0;
+  for (const auto* list : {&op.definition.inputs, &op.definition.outputs})
+    for (const auto& t : *list)
+      if (!t.scalar) tensors += double(byte_count(t, axes));
+  e.metrics["working_set_bytes"] = tensors;
+  e.metrics["working_set_per_core_bytes"] = tensors / std::max(1, machine.cores);
+  for (const char* name : {"l1d_bytes", "l2_bytes", "l3_bytes", "cores"}) e.metrics[name] = value_of(machine.properties, name);
+  const Ceilings& top = machine.ceilings;
+  e.metrics["ceiling_gflops"] = top.gflops;
+  e.metrics["ceiling_read_gbs"] = top.read_gbs;
+  e.metrics["ceiling_copy_gbs"] = top.copy_gbs;
+  const auto flops = evaluate(op.task.flops, axes), bytes = evaluate(op.task.bytes, axes);
+  if (!flops || !bytes) {
+    e.notes.push_back("the task's cost expressions could not be evaluated: " + (flops ? bytes : flops).error().text());
+    return;
+  }
+  e.metrics["flops"] = double(*flops);
+  e.metrics["compulsory_bytes"] = double(*bytes);
+  double roofline = 0;
+  if (top.gflops > 0) roofline = double(*flops) / (top.gflops * 1e9);
+  if (top.copy_gbs > 0) roofline = std::max(roofline, double(*bytes) / (top.copy_gbs * 1e9));
+  e.metrics["roofline_seconds"] = roofline;
+  if (!(top.gflops > 0 && top.copy_gbs > 0)) e.notes.push_back("ceilings were not measured: no percentages of them");
+  if (!(seconds > 0)) return;
+  e.metrics["seconds"] = seconds;
+  e.metrics["achieved_gflops"] = double(*flops) / seconds * 1e-9;
+  e.metrics["achieved_gbs"] = double(*bytes) / seconds * 1e-9;
+  if (top.gflops > 0) e.metrics["compute_percent"] = 100 * e.metrics["achieved_gflops"] / top.gflops;
+  if (top.copy_gbs > 0) e.metrics["memory_percent"] = 100 * e.metrics["achieved_gbs"] / top.copy_gbs;
+  e.metrics["roofline_percent"] = 100 * roofline / seconds;
+  if (e.metrics["roofline_percent"] > 100)
+    e.notes.push_back(fmt::format("faster than the roofline ({:.0f} %): a ceiling was measured too low, or the task's costs are too high",
+                                  e.metrics["roofline_percent"]));
+}
+
+Result<Evidence> RealGate::examine(const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const Built image, build(package));
+  if (!image) {
+    const auto& failure = image.error();
+    return fail(Code::build_failed, failure.detail + (failure.log.empty() ? "" : "\n" + failure.log));
+  }
+  Evidence e{.subject = "candidate " + package_hash(package).substr(0, 12)};
+  FORGE_TRY_ASSIGN(const auto mix, disassemble_object(image->bytes));
+  add_mix_metrics(e, mix);
+  add_cost_metrics(e, m_parts.op, m_machine, 0);
+  return e;
+}
+
+Result<Evidence> RealGate::analyse() {
+  FORGE_TRY(ensure_open());
+  Evidence e;
+  if (!m_machine.ceilings.gflops) {
+    auto lease = m_parts.lease(Lease::Kind::measure);
+    if (!lease) return tl::unexpected(lease.error());
+    if (auto c = m_parts.ceilings(); c) m_machine.ceilings = *c;
+    else e.notes.push_back("ceilings: " + c.error().text());
+  }
+  if (!m_reference) {
+    e.subject = "no reference";
+    add_cost_metrics(e, m_parts.op, m_machine, 0);
+    e.notes.push_back("the run has no reference: nothing to time or to disassemble");
+    return e;
+  }
+  e.subject = m_info.id + " " + m_info.description;
+  add_cost_metrics(e, m_parts.op, m_machine, m_info.seconds);
+  if (m_reference->image) {
+    FORGE_TRY_ASSIGN(const auto mix, disassemble_object(m_reference->image->bytes));
+    add_mix_metrics(e, mix);
+    return e;
+  }
+  if (m_reference->runner->composed()) e.notes.push_back("composed of several primitives: " + m_info.description);
+  // A library's code is sampled while it runs on the timed workload: it may have been generated a moment ago.
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY(stage->refresh());
+  if (auto ready = m_reference->runner->prepare(stage->call_for_expert()); !ready)
+    return fail(Code::crashed, "the reference could not be prepared for profiling: " + ready.error().detail);
+  auto lease = m_parts.lease(Lease::Kind::measure);
+  if (!lease) return tl::unexpected(lease.error());
+  auto profile = m_reference->runner->profile(0.5);
+  if (!profile) {
+    e.notes.push_back("no profile of the reference: " + profile.error().detail);
+    return e;
+  }
+  for (const auto& sample : profile->where) e.hot_symbols.emplace_back(sample.mapping, sample.share);
+  if (!profile->note.empty()) e.notes.push_back(profile->note);
+  if (profile->hot_code.empty())
+    e.notes.push_back("no code was sampled: the instruction mix is missing");
+  else
+    add_mix_metrics(e, disassemble_code(profile->hot_code, m_info.id));
+  return e;
+}
+
+}  // namespace forge

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate's real parts on this machine, and make_gate.
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "gate/real_gate.h"
+#include "vault/vault.h"
+
+namespace forge {
+namespace {
+
+Result<std::string> find_runner_program(const Paths& paths) {
+  std::error_code ec;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
+  for (const fs::path& folder : {here, paths.plugins, paths.plugins / "..", here / ".."}) {
+    const fs::path program = folder / "forge-runner";
+    if (::access(program.c_str(), X_OK) == 0) return fs::weakly_canonical(program, ec).string();
+  }
+  return fail(Code::not_found, fmt::format("forge-runner is neither beside {} nor near {}", here.string(), paths.plugins.string()),
+              "build the project, or reinstall");
+}
+
+// The builder refers to its compiler: they live and die together.
+struct Toolchain {
+  std::unique_ptr<Compiler> compiler;
+  std::unique_ptr<Builder> builder;
+};
+
+}  // namespace
+
+Result<GateParts> real_parts(const Paths& paths, const std::string& operator_name, const Machine& machine, const GateOptions& options) {
+  GateParts parts;
+  FORGE_TRY_ASSIGN(parts.op, load_operator(paths, operator_name));
+  FORGE_TRY_ASSIGN(const std::string program, find_runner_program(paths));
+  std::vector<int> cores = usable_cores();
+  if (cores.size() > std::size_t(machine.cores)) cores.resize(std::size_t(machine.cores));
+  FORGE_TRY_ASSIGN(std::unique_ptr<Judge> judge, Judge::make(parts.op, JudgeOptions{.cores = cores, .memory_bytes = options.memory_bytes}));
+  parts.judge = std::move(judge);
+  auto tools = std::make_shared<Toolchain>();
+  FORGE_TRY_ASSIGN(tools->compiler, find_cpu_compiler());
+  tools->builder = std::make_unique<Builder>(*tools->compiler, paths.home / "cache" / "images");
+  parts.compiler = tools->compiler->identity();
+  parts.build = [tools, definition = parts.op.definition, target = machine.target](const KernelPackage& p) {
+    return tools->builder->build(p, definition, target);
+  };
+  RunnerOptions runner;
+  runner.cores = cores;
+  runner.program = program;
+  parts.start_image = [runner](const Image& image) { return start_image_runner(image, runner); };
+  parts.start_expert = [runner](const std::string& plugin) { return start_expert_runner(plugin, runner); };
+  parts.find_sealed = [home = paths.home](const std::string& prefix) -> Result<Generation> {
+    FORGE_TRY_ASSIGN(const Vault vault, Vault::open(home));
+    return vault.find(prefix);
+  };
+  parts.lease = [](Lease::Kind kind) -> Result<LeaseHold> {
+    FORGE_TRY_ASSIGN(Lease lease, Lease::take(kind));
+    const double waited = lease.waited_seconds();
+    return LeaseHold{std::make_shared<Lease>(std::move(lease)), waited};
+  };
+  parts.ceilings = [machine, cache = paths.home / "cache" / "ceilings.json"] { return measure_ceilings(machine, cache); };
+  return parts;
+}
+
+Result<std::unique_ptr<Gate>> make_gate(const Paths& paths, const Task& task, const Machine& machine, const GateOptions& options) {
+  FORGE_TRY_ASSIGN(GateParts parts, real_parts(paths, task.operator_name, machine, options));
+  return std::make_unique<RealGate>(std::move(parts), task, machine, options);
+}
+
+}  // namespace forge

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// Map: check_kernel (build, admit, correctness, mechanism) -> run_sides (one paired job) -> conclude (a verdict). submit, confirm and
+// against_expert differ in what is fresh and in who takes part. Opening a reference is in reference.cc, evidence in analysis.cc.
+#include "gate/real_gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gate/decide.h"
+#include "util/progress.h"
+#include "util/text.h"
+
+namespace forge {
+namespace {
+
+constexpr std::size_t kWarmRivals = 3;     // runner processes kept for the next jobs
+constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
+constexpr double kWantedEffect = 0.02;     // what a job is planned to tell
+constexpr double kForeignNote = 5;         // percent of all cores used by others that is worth a note
+constexpr int kBases = 2;                  // base pairs of the timed stage
+
+}  // namespace
+
+struct RealGate::Checked {
+  std::string package_sha;
+  Image image;
+  std::unique_ptr<Contestant> who;
+  std::optional<Verdict> ended;  // rejected or missed before timing
+  CorrectnessReport report;
+  SignatureResult mechanism;
+  InstructionMix mix;
+  std::string log;
+  GateTimes times;
+  std::vector<std::string> notes;
+  double began = 0;
+
+  Verdict finish(Verdict v) {
+    v.package_sha = package_sha;
+    v.image_sha = image.sha256;
+    v.mechanism = mechanism;
+    v.mix = mix;
+    v.build_log = log.substr(0, kLogCap);
+    times.total = monotonic_seconds() - began;
+    v.times = times;
+    v.notes = notes;
+    return v;
+  }
+};
+
+RealGate::RealGate(GateParts parts, Task task, Machine machine, GateOptions options)
+    : m_parts(std::move(parts)), m_task(std::move(task)), m_machine(std::move(machine)), m_options(options), m_random(os_entropy()) {}
+
+Result<RealGate::Built> RealGate::build(const KernelPackage& package, double* waited) {
+  const std::string sha = package_hash(package);
+  if (const auto it = m_images.find(sha); it != m_images.end()) return Built(it->second);
+  auto lease = m_parts.lease(Lease::Kind::build);
+  if (!lease) return tl::unexpected(lease.error());
+  if (waited) *waited += lease->waited;
+  Progress::show("building " + package.origin);
+  Built image = m_parts.build(package);
+  Progress::clear();
+  if (image) m_images[sha] = *image;
+  return image;
+}
+
+RunnerResult<std::unique_ptr<Contestant>> RealGate::start(const Image& image, const std::string& id) const {
+  auto runner = m_parts.start_image(image);
+  if (!runner) return tl::unexpected(runner.error());
+  auto who = std::make_unique<Contestant>();
+  who->id = id;
+  who->image = image;
+  who->runner = std::move(*runner);
+  return who;
+}
+
+RunnerResult<std::unique_ptr<Contestant>> RealGate::start_again(const Contestant& old) const {
+  auto runner = old.image ? m_parts.start_image(*old.image) : m_parts.start_expert(old.plugin);
+  if (!runner) return tl::unexpected(runner.error());
+  auto who = std::make_unique<Contestant>();
+  who->id = old.id;
+  who->description = old.description;
+  who->image = old.image;
+  who->plugin = old.plugin;
+  who->runner = std::move(*runner);
+  return who;
+}
+
+Result<Contestant*> RealGate::rival(const KernelPackage& package) {
+  const std::string sha = package_hash(package);
+  for (auto it = m_rivals.begin(); it != m_rivals.end(); ++it)
+    if (it->first == sha) {
+      m_rivals.splice(m_rivals.begin(), m_rivals, it);
+      return m_rivals.front().second.get();
+    }
+  FORGE_TRY_ASSIGN(const Built image, build(package));
+  if (!image) return fail(Code::build_failed, "a rival that was built before does not build: " + image.error().detail);
+  auto who = start(*image, sha);
+  if (!who) return fail(Code::crashed, "a rival's runner did not start: " + who.error().detail);
+  keep_as_rival(std::move(*who));
+  return m_rivals.front().second.get();
+}
+
+void RealGate::keep_as_rival(std::unique_ptr<Contestant> who) {
+  m_rivals.remove_if([&](const auto& r) { return r.first == who->id; });
+  const std::string id = who->id;
+  m_rivals.emplace_front(id, std::move(who));
+  while (m_rivals.size() > kWarmRivals) m_rivals.pop_back();
+}
+
+Result<Stage*> RealGate::timed_stage() {
+  if (!m_stage) {
+    const Workload& timed = m_parts.judge->timed();
+    Progress::show("oracle: expected values of the timed workload");
+    FORGE_TRY_ASSIGN(m_stage, m_parts.judge->stage(timed.axes, timed.generator, kBases, false));
+    Progress::clear();
+  }
+  return m_stage.get();
+}
+
+Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, const Signature& signature, bool fresh) {
+  Checked c;
+  c.began = monotonic_seconds();
+  c.package_sha = package_hash(package);
+  FORGE_TRY_ASSIGN(const Built image, build(package, &c.times.waited));
+  const double took = monotonic_seconds() - c.began - c.times.waited;
+  if (!image) {
+    c.times.build = took;
+    c.log = image.error().log;
+    c.ended = Verdict::rejected(image.error().reason, image.error().detail);
+    return c;
+  }
+  c.image = *image;
+  c.log = image->build.log;
+  c.times.build = std::min(took, image->build.seconds);  // less from the cache
+  c.times.admit = took - c.times.build;
+  for (const auto& line : image->build.sandbox)
+    if (line.find("missing") != std::string::npos) c.notes.push_back("builder's sandbox: " + line);
+
+  // Checking loads all cores: it shares the device with builds, never with another process's measurement.
+  auto lease = m_parts.lease(Lease::Kind::build);
+  if (!lease) return tl::unexpected(lease.error());
+  c.times.waited += lease->waited;
+  const double start_s = monotonic_seconds();
+  auto who = start(c.image, c.package_sha);
+  if (!who) {
+    c.ended = Verdict::rejected(who.error().reason, who.error().detail);
+    return c;
+  }
+  c.who = std::move(*who);
+  for (const auto& line : c.who->runner->sandbox())
+    if (line.find("missing") != std::string::npos) c.notes.push_back("runner's sandbox: " + line);
+  FORGE_TRY_ASSIGN(const CorrectnessRun run, run_correctness(*m_parts.judge, *c.who->runner, &c.image, m_machine.cores,
+                                                             m_parts.judge->correctness_workloads(), fresh, fresh ? 2 : 1));
+  c.times.correctness = monotonic_seconds() - start_s;
+  c.report = run.report;
+  if (run.failure) {
+    c.ended = Verdict::rejected(run.failure->reason, run.failure->detail);
+    return c;
+  }
+  FORGE_TRY_ASSIGN(c.mix, disassemble_object(c.image.bytes));
+  c.mechanism = check_signature(signature, c.mix);
+  if (signature.empty()) c.mechanism.ok = true;
+  if (!c.mechanism.ok)
+    c.ended = Verdict::missed(Reason::mechanism_missing, join(c.mechanism.found, "; "), c.report, std::nullopt);
+  return c;
+}
+
+JobPlan RealGate::plan_job(std::size_t sides) const {
+  JobPlan plan;
+  if (!m_floor) return plan;
+  plan.floor = m_floor->ratio;
+  plan.pairs = pairs_needed(m_floor->sigma, m_floor->ratio, kWantedEffect);
+  // The time of a pair comes from the reference's job, so that no candidate has a say in how often it is measured.
+  if (m_side_seconds > 0) plan.pairs = std::min(plan.pairs, int(m_options.timing_seconds / (m_side_seconds * double(sides))));
+  plan.pairs = std::max(kMinPairs, std::min(plan.pairs, m_options.max_pairs));
+  return plan;
+}
+
+Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, const std::vector<Side>& sides, const std::string& what) {
+  Job job;
+  job.plan = plan;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    Contestant& who = *sides[i].who;
+    job.sides.push_back({sides[i].label, who.runner.get(), sides[i].checking, m_machine.cores});
+    job.who.push_back(&who);
+    if (who.prepared == &stage) continue;
+    FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
+    if (auto ready = who.runner->prepare(call); !ready) {
+      job.result.failure = JobFailure{int(i), ready.error().reason, ready.error().detail};
+      return job;
+    }
+    who.prepared = &stage;
+  }
+  auto lease = m_parts.lease(Lease::Kind::measure);
+  if (!lease) return tl::unexpected(lease.error());
+  job.waited = lease->waited;
+  FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
+  return job;
+}
+
+Result<NoiseFloor> RealGate::measure_floor() {
+  FORGE_TRY(ensure_open());
+  if (!m_reference) return NoiseFloor{};  // nothing to compare with itself: each job then measures the floor of its own candidate
+  auto again = start_again(*m_reference);
+  if (!again) return fail(Code::crashed, "a second process of the reference did not start: " + again.error().detail);
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  JobPlan plan{.pairs = 24, .may_extend = false, .may_stop_early = false};
+  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
+                                            {{"reference", m_reference.get(), Checking::random_third},
+                                             {"reference again", again->get(), Checking::random_third}},
+                                            "noise floor"));
+  if (job.result.failure) return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
+  const auto a = inside_seconds(job.result.calls[0]), b = inside_seconds(job.result.calls[1]);
+  m_side_seconds = job.result.round_seconds / 2;
+  m_info.seconds = median(a);
+  m_floor = floor_from(a, b, plan.pairs);
+  m_floor = stamped(floor_from(a, b, plan_job(2).pairs));
+  return *m_floor;
+}
+
+NoiseFloor RealGate::stamped(NoiseFloor floor) const {
+  floor.device_class = m_machine.device_class;
+  floor.boot_id = m_machine.boot_id;
+  floor.protocol = kProtocol;
+  return floor;
+}
+
+std::map<std::string, std::string> RealGate::conditions(const Job& job) const {
+  std::map<std::string, std::string> c = m_machine.environment;
+  c["protocol"] = kProtocol;
+  c["clock"] = "inside: the runner's monotonic clock around the launches; outside: the judge's, from go to done, every call";
+  c["cache"] = "cold: operands are written by non-temporal stores before every call; outputs poisoned likewise";
+  c["content"] = "fresh for every call";
+  c["workers"] = std::to_string(m_machine.cores);
+  c["device"] = m_machine.model;
+  c["device_class"] = m_machine.device_class;
+  c["boot_id"] = m_machine.boot_id;
+  c["compiler"] = m_parts.compiler;
+  c["started"] = utc_now();
+  const JobResult& r = job.result;
+  c["pairs"] = fmt::format("planned {}, measured {}{}{}", r.planned, r.calls.empty() ? 0 : r.calls[0].size(), r.extended ? ", extended once" : "",
+                           r.stopped_early ? ", ended by the pilot" : "");
+  c["foreign_load"] = r.load.known ? fmt::format("{:.1f} % of all cores, {:.1f} % stolen", r.load.foreign_percent, r.load.steal_percent)
+                                   : "unknown: /proc/stat could not be read";
+  for (std::size_t i = 0; i < job.who.size(); ++i) {
+    const Contestant& who = *job.who[i];
+    c["side." + job.sides[i].label] =
+        who.image ? fmt::format("{} image {}", who.id.substr(0, 12), who.image->sha256) : who.id + " " + who.description;
+  }
+  if (const auto& image = job.who[0]->image) c["flags"] = join(image->build.flags, " ");
+  c["sandbox"] = join(job.who[0]->runner->sandbox(), "; ");
+  return c;
+}
+
+Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::optional<PerformanceCondition>& condition, const NoiseFloor& floor) {
+  const JobResult& r = job.result;
+  c.times.timing += r.seconds;
+  c.times.waited += job.waited;
+  if (r.failure) {
+    const auto& f = *r.failure;
+    if (f.side == 0) return c.finish(Verdict::rejected(f.reason, f.detail + " (in a timed call)"));
+    // Our own side broke: no fault of the candidate's, and no verdict.
+    return fail(Code::crashed, fmt::format("the {} failed in a timing job: {}: {}", job.sides[std::size_t(f.side)].label, name(f.reason), f.detail));
+  }
+  CorrectnessReport report = c.report;
+  report.checks += r.checks.checks;
+  report.elements += r.checks.elements;
+  if (r.checks.worst > report.worst) {
+    report.worst = r.checks.worst;
+    report.worst_where = r.checks.worst_where;
+  }
+  Measurement m;
+  m.seconds = median(inside_seconds(r.calls[0]));
+  m.floor = floor;
+  m.conditions = conditions(job);
+  for (std::size_t i = 1; i < job.sides.size(); ++i)
+    if (job.sides[i].label != "self") m.pairs.push_back(make_pairing(r, job.sides, 0, int(i), floor.ratio));
+  if (r.load.known && r.load.foreign_percent + r.load.steal_percent > kForeignNote)
+    c.notes.push_back(fmt::format("other work used {:.1f} % of the machine during timing, {:.1f} % was stolen by the host", r.load.foreign_percent,
+                                  r.load.steal_percent));
+  if (!r.load.known) c.notes.push_back("foreign load unknown: /proc/stat could not be read");
+  Decided d = decide_performance(condition, m);
+  if (const auto problem = cpu_time_problem(r.calls[0], m_machine.cores); !problem.empty()) d = {Reason::clocks_disagree, problem};
+  return c.finish(make_verdict(d, std::move(report), std::move(m)));
+}
+
+Result<Verdict> RealGate::submit(const Submission& s) {
+  FORGE_TRY(ensure_open());
+  if (m_reference && !m_floor) FORGE_TRY(measure_floor());
+  FORGE_TRY_ASSIGN(Checked c, check_kernel(s.package, s.acceptance.mechanism, false));
+  if (c.ended) return c.finish(*c.ended);
+
+  const auto& condition = s.acceptance.performance;
+  std::vector<Side> sides{{"candidate", c.who.get(), Checking::every_call}};
+  std::unique_ptr<Contestant> self;
+  const double before_timing = monotonic_seconds();
+  if (m_reference)
+    sides.push_back({"reference", m_reference.get(), m_reference->image ? Checking::every_call : Checking::random_third});
+  if (condition && condition->against != Against::reference) {
+    const auto& package = condition->against == Against::branch_best ? s.branch_best : s.global_best;
+    if (!package) return fail(Code::internal, std::string("the acceptance names ") + name(condition->against) + ", which was not handed over");
+    FORGE_TRY_ASSIGN(Contestant* other, rival(*package));
+    sides.push_back({name(condition->against), other, Checking::every_call});
+  }
+  if (condition && condition->against == Against::reference && !m_reference)
+    return fail(Code::internal, "the acceptance names the reference, and the run has none");
+  NoiseFloor floor;
+  if (m_floor) {
+    floor = *m_floor;
+  } else {  // no reference: the candidate against itself gives this job's floor
+    auto again = start_again(*c.who);
+    if (!again) return c.finish(Verdict::rejected(again.error().reason, "a second process: " + again.error().detail));
+    self = std::move(*again);
+    sides.push_back({"self", self.get(), Checking::every_call});
+  }
+  JobPlan plan = plan_job(sides.size());
+  if (condition) {
+    for (std::size_t i = 1; i < sides.size(); ++i)
+      if (sides[i].label == name(condition->against))
+        plan.watch = {{int(i), threshold_of(*condition, floor.ratio), condition->min_gain >= 0}};
+  } else {
+    plan.pairs = kMinPairs;  // no threshold: a figure for the trajectory is all that is wanted
+  }
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "timing " + s.milestone));
+  c.times.timing = monotonic_seconds() - before_timing - job.result.seconds - job.waited;  // set-up; conclude adds the job
+  if (self && !job.result.failure) {
+    floor = stamped(floor_from(inside_seconds(job.result.calls[0]), inside_seconds(job.result.calls.back()), job.result.planned));
+  }
+  FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
+  if (v.accepted() && v.measurement())
+    if (const auto* p = find_pairing(*v.measurement(), "reference")) m_before[c.package_sha] = p->comparison;
+  if (v.correct()) keep_as_rival(std::move(c.who));
+  return v;
+}
+
+Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vector<Signature>& mechanisms) {
+  FORGE_TRY(ensure_open());
+  if (m_reference && !m_floor) FORGE_TRY(measure_floor());
+  Signature all;
+  for (const auto& s : mechanisms) all.all.insert(all.all.end(), s.all.begin(), s.all.end());
+  FORGE_TRY_ASSIGN(Checked c, check_kernel(package, all, true));
+  if (c.ended) return c.finish(*c.ended);
+
+  // Nothing of the run is used again: new processes, new bases from new seeds, a floor of this very job.
+  const Workload& timed = m_parts.judge->timed();
+  FORGE_TRY_ASSIGN(const auto stage, m_parts.judge->stage(timed.axes, timed.generator, kBases, true));
+  std::unique_ptr<Contestant> fresh[2];
+  const Contestant& twin = m_reference ? *m_reference : *c.who;
+  for (auto& f : fresh) {
+    auto started = start_again(twin);
+    if (!started) return fail(Code::crashed, "a fresh process for the confirmation did not start: " + started.error().detail);
+    f = std::move(*started);
+  }
+  const Checking checking = twin.image ? Checking::every_call : Checking::random_third;
+  const std::string label = m_reference ? "reference" : "self";
+  JobPlan plan = plan_job(3);
+  std::optional<PerformanceCondition> condition;
+  if (m_reference) {
+    condition = PerformanceCondition{};
+    plan.watch = {{1, threshold_of(*condition, m_floor->ratio), true}};
+  }
+  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
+                                            {{"candidate", c.who.get(), Checking::every_call},
+                                             {label, fresh[0].get(), checking},
+                                             {"self", fresh[1].get(), checking}},
+                                            "confirmation"));
+  NoiseFloor floor;
+  if (!job.result.failure)
+    floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
+  FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
+  const auto before = m_before.find(c.package_sha);
+  const PairedTiming* now = v.measurement() ? find_pairing(*v.measurement(), "reference") : nullptr;
+  if (now && before != m_before.end() && before->second == Comparison::faster &&
+      (now->comparison == Comparison::slower || now->comparison == Comparison::same)) {
+    return c.finish(Verdict::missed(Reason::not_confirmed, fmt::format("accepted as faster, now {}: {}", name(now->comparison), v.detail()),
+                                    *v.correctness(), *v.measurement()));
+  }
+  return v;
+}
+
+Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
+  FORGE_TRY(ensure_open());
+  Contestant* expert = m_reference && !m_reference->image ? m_reference.get() : m_expert.get();
+  if (!expert) {
+    std::vector<std::string> considered;
+    double seconds = 0;
+    FORGE_TRY_ASSIGN(m_expert, open_expert("", considered, seconds));
+    expert = m_expert.get();
+  }
+  FORGE_TRY_ASSIGN(Checked c, check_kernel(package, {}, false));
+  if (c.ended) return c.finish(*c.ended);
+  auto again = start_again(*expert);
+  if (!again) return fail(Code::crashed, "a second process of the expert did not start: " + again.error().detail);
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  JobPlan plan = plan_job(3);
+  plan.watch = {{1, 1 + plan.floor, true}};
+  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
+                                            {{"candidate", c.who.get(), Checking::every_call},
+                                             {"expert", expert, Checking::random_third},
+                                             {"self", again->get(), Checking::random_third}},
+                                            "against the expert"));
+  NoiseFloor floor;
+  if (!job.result.failure)
+    floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
+  return conclude(c, job, std::nullopt, floor);
+}
+
+Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>& packages) {
+  std::vector<Diagnostic> out(packages.size());
+  std::vector<std::unique_ptr<Contestant>> who(packages.size());
+  for (std::size_t i = 0; i < packages.size(); ++i) {
+    out[i].label = packages[i].origin;
+    FORGE_TRY_ASSIGN(const Built image, build(packages[i]));
+    if (!image) {
+      out[i].problem = fmt::format("{}: {}", name(image.error().reason), image.error().detail);
+      continue;
+    }
+    out[i].image_sha = image->sha256;
+    auto started = start(*image, package_hash(packages[i]));
+    if (!started)
+      out[i].problem = fmt::format("{}: {}", name(started.error().reason), started.error().detail);
+    else
+      who[i] = std::move(*started);
+  }
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  for (;;) {  // a package that breaks is said, and the job repeated without it
+    std::vector<Side> sides;
+    std::vector<std::size_t> index;
+    for (std::size_t i = 0; i < who.size(); ++i)
+      if (who[i]) {
+        sides.push_back({packages[i].origin, who[i].get(), Checking::none});
+        index.push_back(i);
+      }
+    if (sides.empty()) return out;
+    JobPlan plan{.pairs = sides.size() <= 4 ? 7 : 5, .may_extend = false, .may_stop_early = false};
+    FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "tuning"));
+    if (const auto& f = job.result.failure) {
+      const std::size_t broken = index[std::size_t(f->side)];
+      out[broken].problem = fmt::format("{}: {}", name(f->reason), f->detail);
+      who[broken].reset();
+      continue;
+    }
+    const auto first = inside_seconds(job.result.calls[0]);
+    for (std::size_t k = 0; k < index.size(); ++k) {
+      const auto mine = inside_seconds(job.result.calls[k]);
+      Diagnostic& d = out[index[k]];
+      d.ran = true;
+      d.seconds = median(mine);
+      if (index[0] == 0) d.against_first = paired_ratio(mine, first).mid;
+    }
+    return out;
+  }
+}
+
+}  // namespace forge
