@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evolve/desk.h"
+
+#include <fmt/format.h>
+
+#include "util/progress.h"
+#include "vault/vault.h"
+
+namespace forge {
+
+namespace {
+
+constexpr const char* kWhere = "journal";
+constexpr const char* kForgeVersion = "0.1.0";
+
+Json sha_list(const std::vector<KernelPackage>& packages) {
+  Json out = Json::array();
+  for (const auto& p : packages) out.push_back(package_hash(p));
+  return out;
+}
+
+Json sha_or_null(const std::optional<KernelPackage>& p) { return p ? Json(package_hash(*p)) : Json(nullptr); }
+
+Json object(const char* key, Json value) {
+  Json out = Json::object();
+  out[key] = std::move(value);
+  return out;
+}
+
+}  // namespace
+
+void Desk::say(const std::string& line) const {
+  if (m_parts.say && !m_parts.journal->replaying()) m_parts.say(line);
+}
+
+// A resumed run has its reference and floor from the record; the gate itself has to be set up again before it can work.
+Status Desk::wake(Needs needs) {
+  if (needs == Needs::nothing) return {};
+  if (!m_opened) {
+    FORGE_TRY(m_parts.gate->open());
+    m_opened = true;
+  }
+  if (needs == Needs::floor && !m_floored) {
+    FORGE_TRY(m_parts.gate->measure_floor());
+    m_floored = true;
+  }
+  return {};
+}
+
+Result<Json> Desk::ask(const std::string& type, const Json& request, Needs needs, const Work& work) {
+  if (stop_requested()) return fail(Code::interrupted, "stopped");
+  const double before = m_parts.journal->elapsed_seconds();
+  FORGE_TRY_ASSIGN(const std::string text, m_parts.journal->step(type, dump(request), [&]() -> Result<std::string> {
+    FORGE_TRY(wake(needs));
+    FORGE_TRY_ASSIGN(const Json response, work());
+    return dump(response);
+  }));
+  if (type.rfind("gate.", 0) == 0) m_gate_seconds += m_parts.journal->elapsed_seconds() - before;
+  return parse_json(text, kWhere);
+}
+
+Status Desk::decide(const std::string& type, const Json& request) {
+  FORGE_TRY(ask(type, request, Needs::nothing, [] { return Result<Json>(Json(nullptr)); }));
+  return {};
+}
+
+Status Desk::start(const Task& task) {
+  Json request;
+  request["run"] = m_parts.run_id;
+  request["task"] = to_json_value(task);
+  request["machine"] = to_json_value(*m_parts.machine);
+  request["heritage"] = heritage_to_json(m_parts.heritage);
+  FORGE_TRY(ask("run.start", request, Needs::nothing, [&]() -> Result<Json> {
+    Json response;
+    response["format"] = 1;
+    response["forge"] = kForgeVersion;
+    response["architect"] = m_parts.architect->identity();
+    response["coder"] = m_parts.coder->identity();
+    return response;
+  }));
+  return {};
+}
+
+Result<ReferenceInfo> Desk::open() {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.open", Json::object(), Needs::nothing, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const ReferenceInfo r, m_parts.gate->open());
+    m_opened = true;
+    return reference_to_json(r);
+  }));
+  return read_reference(j);
+}
+
+Result<NoiseFloor> Desk::measure_floor() {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.floor", Json::object(), Needs::open_gate, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const NoiseFloor f, m_parts.gate->measure_floor());
+    m_floored = true;
+    return to_json_value(f);
+  }));
+  return read_noise_floor(j, kWhere);
+}
+
+Result<Evidence> Desk::analyse() {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.analyse", Json::object(), Needs::open_gate, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const Evidence e, m_parts.gate->analyse());
+    return to_json_value(e);
+  }));
+  return read_evidence(j, kWhere);
+}
+
+Result<std::vector<Retrieved>> Desk::retrieve(const Names& names) {
+  Json listed = Json::object();
+  for (const auto& [key, value] : names) listed[key] = value;
+  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.retrieve", object("names", listed), Needs::nothing, [&]() -> Result<Json> {
+    return retrieved_to_json(forge::retrieve(*m_parts.knowledge, *m_parts.machine, names));
+  }));
+  return read_retrieved(j);
+}
+
+Result<Verdict> Desk::submit(const Submission& s, const HandInLabel& label) {
+  Json request;
+  request["n"] = label.n;
+  request["revision"] = label.revision;
+  request["milestone"] = s.milestone;
+  request["sha"] = package_hash(s.package);
+  request["package"] = to_json_value(s.package);
+  request["decisions"] = decisions_to_json(label.decisions);
+  request["acceptance"] = acceptance_to_json(s.acceptance);
+  request["branch_best"] = sha_or_null(s.branch_best);
+  request["global_best"] = sha_or_null(s.global_best);
+  const double before = m_gate_seconds;
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.submit", request, Needs::floor, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->submit(s));
+    return to_json_value(v);
+  }));
+  FORGE_TRY_ASSIGN(Verdict v, read_verdict(j, kWhere));
+  m_gate_seconds = std::max(before, m_gate_seconds - v.times.waited);
+  m_hand_in_seconds += m_gate_seconds - before;
+  ++m_hand_ins;
+  return v;
+}
+
+Result<std::vector<Diagnostic>> Desk::time(const std::string& purpose, const std::string& milestone, const std::vector<KernelPackage>& packages) {
+  Json request;
+  request["purpose"] = purpose;
+  request["milestone"] = milestone;
+  request["packages"] = sha_list(packages);
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.time", request, Needs::floor, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const auto diagnostics, m_parts.gate->time(packages));
+    return diagnostics_to_json(diagnostics);
+  }));
+  return read_diagnostics(j, kWhere);
+}
+
+Result<Evidence> Desk::examine(const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.examine", object("package", package_hash(package)), Needs::open_gate, [&]() -> Result<Json> {
+    const Result<Evidence> e = m_parts.gate->examine(package);
+    if (e) return object("evidence", to_json_value(*e));
+    if (e.error().code != Code::build_failed) return fail(e.error());
+    return object("error", e.error().message);
+  }));
+  if (j.contains("error")) return fail(Code::build_failed, j["error"].get<std::string>());
+  if (!j.contains("evidence")) return fail(Code::bad_input, "the journal's record of gate.examine has no evidence");
+  return read_evidence(j["evidence"], kWhere);
+}
+
+Result<Verdict> Desk::confirm(const KernelPackage& package, const std::vector<Signature>& mechanisms) {
+  Json request;
+  request["package"] = package_hash(package);
+  request["mechanisms"] = Json::array();
+  for (const auto& s : mechanisms) request["mechanisms"].push_back(to_json_value(s));
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.confirm", request, Needs::floor, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->confirm(package, mechanisms));
+    return to_json_value(v);
+  }));
+  return read_verdict(j, kWhere);
+}
+
+Result<Verdict> Desk::against_expert(const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.against_expert", object("package", package_hash(package)), Needs::floor, [&]() -> Result<Json> {
+    FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->against_expert(package));
+    return to_json_value(v);
+  }));
+  return read_verdict(j, kWhere);
+}
+
+Result<std::vector<std::string>> Desk::adopted(const std::vector<std::string>& cites, const Verdict& confirmation) {
+  Json request;
+  request["cites"] = cites;
+  request["package"] = confirmation.package_sha;
+  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.adopted", request, Needs::nothing, [&]() -> Result<Json> {
+    Json out = Json::array();
+    if (!m_parts.paths) return out;
+    for (const auto& id : cites) {
+      const Entry* entry = m_parts.knowledge->find(id);
+      if (!entry) continue;  // retired from the folder since: cannot be recognised any more
+      FORGE_TRY_ASSIGN(const bool is, forge::adopted(*entry, confirmation.mix, *m_parts.paths, m_parts.machine->target));
+      if (is) out.push_back(id);
+    }
+    return out;
+  }));
+  return j.get<std::vector<std::string>>();
+}
+
+Result<Generation> Desk::seal(Generation generation, bool promote) {
+  Json request;
+  request["number"] = generation.number;
+  request["package"] = generation.id;
+  request["promote"] = promote;
+  FORGE_TRY_ASSIGN(const Json j, ask("vault.seal", request, Needs::nothing, [&]() -> Result<Json> {
+    generation.date = utc_now();
+    if (!m_parts.home.empty()) {
+      FORGE_TRY_ASSIGN(Vault vault, Vault::open(m_parts.home));
+      FORGE_TRY(vault.seal(generation));
+      if (promote) FORGE_TRY(vault.promote(generation.operator_name, generation.target, generation.id));
+    }
+    return to_json_value(generation);
+  }));
+  return read_generation(j, kWhere);
+}
+
+Status Desk::propose(const Task& task, const std::vector<Ablation>& ablations) {
+  Json listed = Json::array();
+  for (const auto& a : ablations)
+    listed.push_back(Json{{"decision", a.decision}, {"value", a.value}, {"alternative", a.alternative}, {"effect", a.effect}});
+  FORGE_TRY(ask("knowledge.propose", object("ablations", listed), Needs::nothing, [&]() -> Result<Json> {
+    if (m_parts.home.empty()) return Json::array();
+    FORGE_TRY_ASSIGN(const auto ids, propose_entries(m_parts.home, task.operator_name, ablations, *m_parts.machine));
+    return Json(ids);
+  }));
+  return {};
+}
+
+Status Desk::record_uses(const std::vector<UseRow>& rows) {
+  Json listed = Json::array();
+  for (const auto& r : rows) listed.push_back(Json{{"entry", r.entry}, {"use", name(r.use)}, {"generation", r.generation}});
+  const auto asked = ask("knowledge.uses", object("uses", listed), Needs::nothing, [&]() -> Result<Json> {
+    if (!m_parts.home.empty()) FORGE_TRY(forge::record_uses(m_parts.home, rows));
+    return Json(nullptr);
+  });
+  FORGE_TRY(asked);
+  return {};
+}
+
+}  // namespace forge

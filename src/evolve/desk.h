@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run's one door to the outside world: every call goes through Journal::step with a canonical request, and what comes back
+// is always read from the record's text, so that a live run, a resumed one and a replay see the same bytes.
+// The gate is woken (opened, floor measured) only before the first call that really reaches it.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "evolve/evolve.h"
+#include "evolve/run_json.h"
+
+namespace forge {
+
+class Desk {
+ public:
+  explicit Desk(const RunParts& parts) : m_parts(parts) {}
+
+  Status start(const Task&);
+  Result<ReferenceInfo> open();
+  Result<NoiseFloor> measure_floor();
+  Result<Evidence> analyse();
+  Result<std::vector<Retrieved>> retrieve(const Names&);
+
+  // What a hand-in says of itself beside the submission.
+  struct HandInLabel { int n = 0, revision = 0; Decisions decisions; };
+  Result<Verdict> submit(const Submission&, const HandInLabel&);
+  Result<std::vector<Diagnostic>> time(const std::string& purpose, const std::string& milestone, const std::vector<KernelPackage>&);
+  Result<Evidence> examine(const KernelPackage&);   // a build failure is an error with Code::build_failed
+  Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>& mechanisms);
+  Result<Verdict> against_expert(const KernelPackage&);
+
+  Result<std::vector<std::string>> adopted(const std::vector<std::string>& cites, const Verdict& confirmation);
+  Result<Generation> seal(Generation, bool promote);   // dates it, writes it to the vault, returns it as recorded
+  Status propose(const Task&, const std::vector<Ablation>&);
+  Status record_uses(const std::vector<UseRow>&);
+
+  Status decide(const std::string& type, const Json& request);
+
+  void say(const std::string& line) const;             // not for what is repeated from the record
+  double gate_seconds() const { return m_gate_seconds; }
+  double wall_seconds() const { return m_parts.journal->elapsed_seconds(); }
+  double mean_hand_in_seconds() const { return m_hand_ins ? m_hand_in_seconds / m_hand_ins : 0; }
+
+ private:
+  enum class Needs { nothing, open_gate, floor };
+  using Work = std::function<Result<Json>()>;
+  Result<Json> ask(const std::string& type, const Json& request, Needs, const Work&);
+  Status wake(Needs);
+
+  const RunParts& m_parts;
+  bool m_opened = false, m_floored = false;            // in this process
+  double m_gate_seconds = 0, m_hand_in_seconds = 0;
+  int m_hand_ins = 0;
+};
+
+}  // namespace forge

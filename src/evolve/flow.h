@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one run between its journal steps, and the passes of run() as functions over it. Everything here is a
+// deterministic function of the task and of what the desk hands back.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evolve/desk.h"
+
+namespace forge {
+
+// A hand-in that the gate accepted.
+struct Candidate {
+  KernelPackage package;
+  std::string sha;
+  Decisions decisions;                  // local ones included
+  Verdict verdict = Verdict::rejected(Reason::runner_broke, "");
+  double score = 0;                     // speedup against the reference; without one, against the run's first accepted candidate
+  std::vector<Signature> mechanisms;    // of every milestone that it was accepted through
+  std::vector<std::string> cites;       // likewise
+};
+
+// What is built under one plan revision.
+struct Branch {
+  Plan plan;
+  BranchOutcome outcome;
+  int kept = 0;                         // milestones taken over from an earlier branch
+  int parent = -1;                      // that branch
+  std::vector<Candidate> accepted;      // one per accepted milestone, kept ones included
+  std::optional<Candidate> best;        // fastest of them
+  bool base_is_best() const { return best && !accepted.empty() && best->sha == accepted.back().sha; }
+};
+
+struct Flow {
+  Flow(const Task& t, const RunParts& p) : task(t), parts(p), desk(p) { public_task_file = p.op->task; public_task_file.hidden.clear(); }
+
+  const Task& task;
+  const RunParts& parts;
+  Desk desk;
+  TaskFile public_task_file;            // what agents may see
+  PlanRequest request;                  // of the first plan; revisions quote it
+  RunResult result;
+  std::vector<Branch> branches;
+  std::optional<Candidate> best;        // of all branches that were not reverted
+  int best_branch = -1;
+  double first_seconds = 0;             // of the first accepted candidate, for runs without a reference
+};
+
+// One side of a verdict's measurement; null when the job had none.
+const PairedTiming* pairing(const Verdict&, const std::string& against);
+
+// flow passes, in the order of run()
+Status survey(Flow&);                                        // reference, floor, evidence, knowledge: fills request
+Result<Plan> first_plan(Flow&);
+Status implement(Flow&, const Plan&);                        // appends a branch (implement.cc)
+std::optional<Stop> stop_reason(const Flow&);
+Result<std::optional<Plan>> revise(Flow&);
+Status finish(Flow&);                                        // confirm, harvest, seal, promote, ledger (finish.cc)
+
+// budget.cc
+bool goal_met(const Flow&);
+bool budget_spent(const Flow&);
+Spent spent(const Flow&);
+
+// For people: "M1 store=nontemporal: 1.21x [1.20, 1.22] accepted".
+std::string describe(const Milestone&, const Verdict&, const Decisions& changed);
+
+}  // namespace forge

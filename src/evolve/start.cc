@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real parts put together around run(): a new run, the resume of one, and its replay. A replay gets a gate that refuses to
+// be asked; task, machine and heritage come from the record's first event, so that it measures and probes nothing.
+#include <fmt/format.h>
+
+#include "agents/builtin.h"
+#include "device/cpu.h"
+#include "evolve/evolve.h"
+#include "evolve/run_json.h"
+#include "evolve/start.h"
+#include "vault/vault.h"
+
+namespace forge {
+
+namespace {
+
+class RefusingGate final : public Gate {
+ public:
+  Result<ReferenceInfo> open() override { return refuse(); }
+  Result<Evidence> analyse() override { return refuse(); }
+  Result<NoiseFloor> measure_floor() override { return refuse(); }
+  Result<Verdict> submit(const Submission&) override { return refuse(); }
+  Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override { return refuse(); }
+  Result<Evidence> examine(const KernelPackage&) override { return refuse(); }
+  Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>&) override { return refuse(); }
+  Result<Verdict> against_expert(const KernelPackage&) override { return refuse(); }
+
+ private:
+  static tl::unexpected<Error> refuse() { return fail(Code::diverged, "a replay asked the gate for a measurement"); }
+};
+
+// What the record's first event says.
+struct Recorded { Task task; Machine machine; Heritage heritage; std::string reference_id; };
+
+Result<Recorded> read_start(const std::vector<Event>& events, const std::string& file) {
+  if (events.empty() || events.front().type != "run.start")
+    return fail(Error{.code = Code::not_found, .message = "the journal holds nothing to go on with", .file = file, .line = 1, .field = {},
+                      .fix = "start a new run; this folder can be deleted"});
+  FORGE_TRY_ASSIGN(const Json request, parse_json(events.front().request, file));
+  for (const char* key : {"task", "machine", "heritage"})
+    if (!request.contains(key)) return fail(Error{.code = Code::bad_input, .message = "run.start lacks a field", .file = file, .line = 1, .field = key, .fix = "start a new run"});
+  Recorded out;
+  FORGE_TRY_ASSIGN(out.task, read_task(request["task"], file));
+  FORGE_TRY_ASSIGN(out.machine, read_machine(request["machine"], file));
+  FORGE_TRY_ASSIGN(out.heritage, read_heritage(request["heritage"]));
+  for (const Event& e : events)
+    if (e.type == "gate.open") {
+      FORGE_TRY_ASSIGN(const Json response, parse_json(e.response, file));
+      FORGE_TRY_ASSIGN(const ReferenceInfo info, read_reference(response));
+      if (info.present) out.reference_id = info.id;
+    }
+  return out;
+}
+
+// Agents, operator and knowledge: the same for a run, a resume and a replay.
+struct Assembly {
+  OperatorFolder op;
+  KnowledgeBase knowledge;
+  std::unique_ptr<ArchitectureAgent> architect;
+  std::unique_ptr<CodingAgent> coder;
+};
+Result<Assembly> assemble(const Paths& paths, const Task& task, const Machine& machine) {
+  Assembly a;
+  FORGE_TRY_ASSIGN(a.op, load_operator(paths, task.operator_name));
+  FORGE_TRY_ASSIGN(a.knowledge, KnowledgeBase::load(paths.data / "knowledge"));
+  FORGE_TRY_ASSIGN(const Blueprint blueprint, load_blueprint(paths, task.operator_name, machine.target));
+  a.architect = make_builtin_architect(blueprint);
+  a.coder = make_builtin_coder(blueprint);
+  return a;
+}
+
+RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal& journal, const Heritage& heritage, const std::string& id) {
+  RunParts parts;
+  parts.gate = &gate;
+  parts.architect = a.architect.get();
+  parts.coder = a.coder.get();
+  parts.knowledge = &a.knowledge;
+  parts.journal = &journal;
+  parts.op = &a.op;
+  parts.machine = &machine;
+  parts.heritage = heritage;
+  parts.run_id = id;
+  return parts;
+}
+
+fs::path journal_file(const Store& store, const std::string& id) { return store.run_dir(id) / "journal.jsonl"; }
+
+Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const Machine& machine, const Heritage& heritage, const std::string& reference,
+                     const std::string& id, Journal::Mode mode, const Say& say) {
+  FORGE_TRY_ASSIGN(Assembly assembly, assemble(paths, task, machine));
+  Task for_gate = task;
+  if (!reference.empty()) for_gate.reference = reference;
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate, make_gate(paths, for_gate, machine, GateOptions{}));
+  Result<RunResult> result = fail(Code::internal, "not run");
+  {
+    FORGE_TRY_ASSIGN(Journal journal, Journal::open(journal_file(store, id), mode));
+    RunParts parts = parts_of(assembly, machine, *gate, journal, heritage, id);
+    parts.paths = &paths;
+    parts.home = store.home();
+    parts.say = say;
+    result = run(task, parts);
+  }
+  // The index is only an index: a run that ended well is not lost because of it.
+  if (const Status indexed = store.index_run(id); !indexed && say) say("the index was not updated: " + indexed.error().text());
+  if (!result && result.error().fix.empty()) result.error().fix = fmt::format("when the cause is gone, `forge run --resume {}` goes on", id);
+  return result;
+}
+
+}  // namespace
+
+Result<Heritage> find_heritage(const Store& store, const std::string& reference) {
+  Heritage heritage;
+  if (reference.rfind("gen:", 0) != 0) return heritage;
+  FORGE_TRY_ASSIGN(const Vault vault, Vault::open(store.home()));
+  FORGE_TRY_ASSIGN(const Generation parent, vault.find(reference.substr(4)));
+  heritage.number = parent.number + 1;
+  heritage.parent = parent.id;
+  heritage.decisions = parent.decisions;
+  return heritage;
+}
+
+Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& asked, const Heritage& heritage, const Say& say) {
+  Task task = asked;
+  TargetSpec target;
+  if (task.target.empty()) {
+    FORGE_TRY_ASSIGN(target, native_cpu_target());
+    task.target = target.name;
+  } else {
+    FORGE_TRY_ASSIGN(target, find_target(task.target));
+  }
+  FORGE_TRY_ASSIGN(Machine machine, probe_cpu(target));
+  FORGE_TRY_ASSIGN(machine.ceilings, measure_ceilings(machine, store.home() / "ceilings.json"));
+  const std::string id = store.new_run_id(task);
+  if (say) say("run " + id);
+  return go(paths, store, task, machine, heritage, "", id, Journal::Mode::create, say);
+}
+
+Result<RunResult> start_run(const Paths& paths, Store& store, const Task& task, const Say& say) {
+  FORGE_TRY_ASSIGN(const Heritage heritage, find_heritage(store, task.reference));
+  return start_run_from(paths, store, task, heritage, say);
+}
+
+Result<RunResult> resume_run(const Paths& paths, Store& store, const std::string& run_id, const Say& say) {
+  FORGE_TRY_ASSIGN(const std::string id, store.resolve_run(run_id));
+  const std::string file = journal_file(store, id).string();
+  FORGE_TRY_ASSIGN(const std::vector<Event> events, read_journal(file));
+  FORGE_TRY_ASSIGN(const Recorded recorded, read_start(events, file));
+  FORGE_TRY_ASSIGN(const Machine now, probe_cpu(recorded.machine.target));
+  if (now.boot_id != recorded.machine.boot_id || now.device_class != recorded.machine.device_class)
+    return fail(Error{.code = Code::unsupported, .message = fmt::format("run {} was measured on {} in another boot; times are never compared across boots", id, recorded.machine.device_class),
+                      .file = file, .line = 1, .field = "machine", .fix = fmt::format("start a new run: forge run {}", recorded.task.operator_name)});
+  if (say) say(fmt::format("resuming {}: {} recorded steps are repeated from the journal", id, events.size()));
+  // The very reference that was chosen then; experts are not compared again.
+  return go(paths, store, recorded.task, recorded.machine, recorded.heritage, recorded.task.reference.rfind("gen:", 0) == 0 ? "" : recorded.reference_id, id, Journal::Mode::resume, say);
+}
+
+Result<ReplayResult> replay_run(const Paths& paths, const Store& store, const std::string& run_id) {
+  FORGE_TRY_ASSIGN(const std::string id, store.resolve_run(run_id));
+  const std::string file = journal_file(store, id).string();
+  FORGE_TRY_ASSIGN(Journal journal, Journal::open(file, Journal::Mode::replay));
+  FORGE_TRY_ASSIGN(const Recorded recorded, read_start(journal.events(), file));
+  FORGE_TRY_ASSIGN(const Assembly assembly, assemble(paths, recorded.task, recorded.machine));
+  RefusingGate gate;
+  const RunParts parts = parts_of(assembly, recorded.machine, gate, journal, recorded.heritage, id);
+  const Result<RunResult> result = run(recorded.task, parts);
+  return conclude_replay(journal, result);
+}
+
+Result<ReplayResult> conclude_replay(const Journal& journal, const Result<RunResult>& result) {
+  ReplayResult out{.steps = static_cast<int>(journal.events().size()), .same = true, .difference = {}};
+  if (result && result->stop == Stop::user) return fail(Code::interrupted, "the replay was stopped");
+  if (!journal.replaying()) {
+    // The whole record was repeated. Beyond the end of an unfinished run there is nothing to compare with.
+    if (result || result.error().code == Code::diverged) return out;
+    return fail(result.error());
+  }
+  out.same = false;
+  if (result) {
+    out.difference = "the run ended before the record did";
+  } else {
+    if (result.error().code != Code::diverged) return fail(result.error());
+    out.steps = std::max(0, result.error().line - 1);
+    out.difference = result.error().text();
+  }
+  return out;
+}
+
+}  // namespace forge
