@@ -26,11 +26,23 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual std::string identity() const = 0;  // path and version; part of the cache key
+  virtual std::vector<std::string> flags(const TargetSpec& t) const { return t.flags; }  // all that it passes; likewise
   // Compiles kernel source with the generated forge_args.h beside it. Returns the object's bytes.
   virtual tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string& args_header, const TargetSpec&) = 0;
 };
 // g++ or clang++ for cpu targets, whichever is found first in PATH; unsupported names the package to install.
 Result<std::unique_ptr<Compiler>> find_cpu_compiler();
+
+// How the compiler's view of the file system is narrowed. `best`: Landlock, else bubblewrap, else none, and then
+// BuildInfo.sandbox says so. The others are for tests of the fall-backs.
+enum class CompilerView { best, landlock, bubblewrap, none };
+struct CompileLimits {
+  double seconds = 60;
+  std::size_t memory_bytes = std::size_t(2) << 30;
+  std::size_t object_bytes = std::size_t(64) << 20;
+  CompilerView view = CompilerView::best;
+};
+Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, const CompileLimits& = {});
 
 class FakeCompiler : public Compiler {  // returns what the test put in
  public:

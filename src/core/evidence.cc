@@ -66,7 +66,7 @@ Json to_json_value(const InstructionMix& m) {
   for (const LoopView& l : m.loops)
     loops.push_back({{"symbol", l.symbol}, {"offset", l.offset}, {"instructions", l.instructions}, {"vector_instructions", l.vector_instructions},
                      {"fma", l.fma}, {"loads", l.loads}, {"stores", l.stores}, {"spills", l.spills}, {"listing", l.listing}});
-  return Json{{"mnemonics", m.mnemonics}, {"hot", m.hot}, {"widest_vector_bits", m.widest_vector_bits}, {"spills", m.spills},
+  return Json{{"mnemonics", m.mnemonics}, {"hot", m.hot}, {"operands", m.operands}, {"hot_operands", m.hot_operands}, {"widest_vector_bits", m.widest_vector_bits}, {"spills", m.spills},
               {"loops", std::move(loops)}, {"instructions", m.instructions}, {"undecoded", m.undecoded}};
 }
 
@@ -74,6 +74,8 @@ InstructionMix get_instruction_mix(JsonReader r) {
   InstructionMix m;
   r.need("mnemonics", m.mnemonics);
   r.need("hot", m.hot);
+  r.need("operands", m.operands);
+  r.need("hot_operands", m.hot_operands);
   r.need("widest_vector_bits", m.widest_vector_bits);
   r.need("spills", m.spills);
   r.need("instructions", m.instructions);

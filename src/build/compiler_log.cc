@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/compiler_log.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <initializer_list>
+
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+constexpr std::size_t kCap = 16 << 10;
+
+// Length of the well-formed UTF-8 sequence at the front; 0: none.
+std::size_t utf8_length(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t n = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  if (n == 0 || s.size() < n) return 0;
+  for (std::size_t i = 1; i < n; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  // Overlong forms, surrogates, beyond U+10FFFF.
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+  return n;
+}
+
+bool says(std::string_view log, std::initializer_list<std::string_view> phrases) {
+  for (std::string_view p : phrases)
+    if (log.find(p) != std::string_view::npos) return true;
+  return false;
+}
+
+std::string first_error(const std::string& log) {
+  std::string first;
+  for (const std::string& line : split(log, '\n')) {
+    if (line.find("error:") != std::string::npos || line.find("Error:") != std::string::npos) return trim(line);
+    if (first.empty()) first = trim(line);
+  }
+  return first.empty() ? "the compiler failed and said nothing" : first;
+}
+
+}  // namespace
+
+std::string clean_log(std::string_view output, const std::string& build_folder) {
+  std::string text(output);
+  if (!build_folder.empty()) {
+    const std::string prefix = build_folder + "/";
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) text.erase(at, prefix.size());
+    for (std::size_t at = text.find(build_folder); at != std::string::npos; at = text.find(build_folder, at)) text.replace(at, build_folder.size(), ".");
+  }
+  std::string out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t n = utf8_length(rest);
+    if (out.size() + std::max<std::size_t>(n, 1) > kCap) {
+      out += fmt::format("\n... ({} more bytes)\n", rest.size());
+      break;
+    }
+    const unsigned char c = static_cast<unsigned char>(rest[0]);
+    if (n == 0 || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) out += '?';
+    else out.append(rest.substr(0, n));
+    rest.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
+std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std::string& log, const CompileLimits& limits) {
+  const std::string simpler = "write simpler code: fewer template instances, shorter unrolling, smaller tables";
+  if (run.timed_out) return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler), log};
+  if (!run.signal && run.exit_code == 0) return std::nullopt;
+  // The driver reports how its own children died in words only.
+  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded"})) return BuildFailure{Reason::build_timeout, fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), log};
+  if (run.signal == SIGXFSZ || says(log, {"File size limit exceeded", "File too large", "file too big"}))
+    return BuildFailure{Reason::build_failed, fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), log};
+  if (says(log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted", "Killed signal terminated"}))
+    return BuildFailure{Reason::build_timeout, fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), log};
+  if (run.signal) return BuildFailure{Reason::build_failed, fmt::format("the compiler died on signal {}; {}", run.signal, simpler), log};
+  return BuildFailure{Reason::build_failed, first_error(log), log};
+}
+
+}  // namespace forge

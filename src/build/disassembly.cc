@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruction mix of an image or of sampled code. Hot loops are guessed from the code alone: the innermost loops that hold the
+// most vector work. Counts are static: instructions, not executions.
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "build/build.h"
+#include "build/elf_object.h"
+#include "build/loops.h"
+#include "build/x86_decoder.h"
+
+namespace forge {
+
+namespace {
+
+constexpr std::size_t kHotLoops = 4;
+constexpr std::size_t kListingLines = 60;
+
+const char* mnemonic_of(const CodeLine& l) {
+  const char* text = ZydisMnemonicGetString(static_cast<ZydisMnemonic>(l.mnemonic));
+  return text ? text : "?";
+}
+
+void count(const CodeLine& l, std::map<std::string, std::int64_t>& mnemonics, std::map<std::string, std::int64_t>& operands) {
+  const std::string mnemonic = mnemonic_of(l);
+  ++mnemonics[mnemonic];
+  if (l.xmm) ++operands[mnemonic + " xmm"];
+  if (l.ymm) ++operands[mnemonic + " ymm"];
+  if (l.zmm) ++operands[mnemonic + " zmm"];
+  if (l.mem) ++operands[mnemonic + " mem"];
+}
+
+std::string listing(const X86Decoder& decoder, const CodeRegion& region, const CodeLoop& loop) {
+  std::string out;
+  X86Instruction x;
+  const std::size_t lines = loop.last - loop.first + 1;
+  for (std::size_t i = loop.first; i <= loop.last; ++i) {
+    // The loop's end matters as much as its start: leave out the middle of a long one.
+    if (lines > kListingLines && i == loop.first + kListingLines - 11) {
+      const std::size_t skipped = lines - kListingLines + 1;
+      out += fmt::format("        ... {} more\n", skipped);
+      i += skipped;
+    }
+    const CodeLine& l = region.lines[i];
+    if (decoder.decode(region.bytes.substr(l.offset), x)) out += fmt::format("{:6x}  {}\n", region.address + l.offset, decoder.text(x, region.address + l.offset));
+  }
+  return out;
+}
+
+LoopView view(const X86Decoder& decoder, const CodeRegion& region, const CodeLoop& loop) {
+  LoopView v{.symbol = region.symbol, .offset = region.lines[loop.first].offset, .instructions = static_cast<int>(loop.last - loop.first + 1)};
+  for (std::size_t i = loop.first; i <= loop.last; ++i) {
+    const CodeLine& l = region.lines[i];
+    v.vector_instructions += l.is_vector();
+    v.fma += l.fma;
+    v.loads += l.load;
+    v.stores += l.store;
+    v.spills += l.stack_store;
+  }
+  v.listing = listing(decoder, region, loop);
+  return v;
+}
+
+struct Found { const CodeRegion* region; CodeLoop loop; };
+
+// whole_regions: where no loop is seen, take each region whole; a sample around a hot place rarely holds a long loop's both ends.
+InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& regions, bool whole_regions) {
+  InstructionMix mix;
+  std::vector<Found> found;
+  for (CodeRegion& region : regions) {
+    decode_region(decoder, region);
+    mix.instructions += static_cast<std::int64_t>(region.lines.size());
+    mix.undecoded += region.undecoded;
+    for (const CodeLine& l : region.lines) {
+      count(l, mix.mnemonics, mix.operands);
+      mix.widest_vector_bits = std::max<int>(mix.widest_vector_bits, l.vector_bits);
+    }
+    for (const CodeLoop& loop : innermost_loops(region)) found.push_back({&region, loop});
+  }
+  const bool vector_loop = std::any_of(found.begin(), found.end(), [](const Found& f) { return f.loop.heat >= 1; });
+  if (whole_regions && !vector_loop)
+    for (CodeRegion& region : regions)
+      if (!region.lines.empty()) found.push_back({&region, {0, region.lines.size() - 1, heat(region, 0, region.lines.size() - 1)}});
+  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.loop.heat > b.loop.heat; });
+  for (std::size_t i = 0; i < found.size() && i < kHotLoops; ++i) {
+    if (i > 0 && found[i].loop.heat < 1 && found[0].loop.heat >= 1) break;  // scalar tails beside vector loops
+    mix.loops.push_back(view(decoder, *found[i].region, found[i].loop));
+    mix.spills += mix.loops.back().spills;
+    for (std::size_t k = found[i].loop.first; k <= found[i].loop.last; ++k) count(found[i].region->lines[k], mix.hot, mix.hot_operands);
+  }
+  return mix;
+}
+
+// A region for each function, up to the next one; what lies before the first goes by the section's name.
+void add_functions(const ElfObject& object, std::size_t section, std::vector<CodeRegion>& regions) {
+  const ElfSection& s = object.sections[section];
+  std::vector<std::pair<std::uint64_t, std::string_view>> starts = {{0, s.name}};
+  for (const ElfSymbol& symbol : object.symbols)
+    if (symbol.section == section && symbol.type == STT_FUNC && symbol.value < s.bytes.size()) starts.emplace_back(symbol.value, symbol.name);
+  std::stable_sort(starts.begin(), starts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::uint64_t end = i + 1 < starts.size() ? starts[i + 1].first : s.bytes.size();
+    if (end == starts[i].first) continue;  // an alias, or a function at the very start
+    regions.push_back({.symbol = std::string(starts[i].second), .bytes = s.bytes.substr(starts[i].first, end - starts[i].first), .lines = {}});
+  }
+}
+
+}  // namespace
+
+Result<InstructionMix> disassemble_object(const std::string& bytes) {
+  FORGE_TRY_ASSIGN(const ElfObject object, read_elf_object(bytes));
+  std::vector<CodeRegion> regions;
+  for (std::size_t i = 1; i < object.sections.size(); ++i)
+    if (object.sections[i].allocated() && object.sections[i].executable()) add_functions(object, i, regions);
+  return mix_of(X86Decoder(), regions, false);
+}
+
+InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& code, const std::string& label) {
+  // Samples overlap: join what touches, so that nothing counts twice and a loop may span two of them.
+  std::vector<std::pair<std::uint64_t, std::string>> joined = code;
+  std::sort(joined.begin(), joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < joined.size(); ++i) {
+    auto& [address, bytes] = joined[kept];
+    const std::uint64_t past = joined[i].first - address;
+    if (past > bytes.size()) {
+      joined[++kept] = std::move(joined[i]);
+      continue;
+    }
+    const std::size_t known = bytes.size() - past;
+    if (joined[i].second.size() > known) bytes += joined[i].second.substr(known);
+  }
+  if (!joined.empty()) joined.resize(kept + 1);
+  std::vector<CodeRegion> regions;
+  for (const auto& [address, bytes] : joined) regions.push_back({.symbol = fmt::format("{}@{:#x}", label, address), .address = address, .bytes = bytes, .lines = {}});
+  return mix_of(X86Decoder(), regions, true);
+}
+
+}  // namespace forge

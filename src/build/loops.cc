@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build/loops.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "build/x86_decoder.h"
+
+namespace forge {
+
+namespace {
+
+bool ends_with_scalar_suffix(std::string_view mnemonic) {
+  return mnemonic.ends_with("ss") || mnemonic.ends_with("sd") || mnemonic.ends_with("sh") || mnemonic == "vmovd" || mnemonic == "movd" ||
+         mnemonic.starts_with("vcvtsi2") || mnemonic.starts_with("cvtsi2");
+}
+
+bool is_fma(std::string_view m) {
+  return m.starts_with("vfmadd") || m.starts_with("vfmsub") || m.starts_with("vfnmadd") || m.starts_with("vfnmsub") || m == "vdpbf16ps";
+}
+
+// rbp is only a frame pointer where the function made it one; -O3 mostly uses it as any other register.
+bool sets_frame_pointer(const X86Instruction& x) {
+  const ZydisDecodedOperand* o = x.operands;
+  if (x.info.operand_count_visible < 2 || o[0].type != ZYDIS_OPERAND_TYPE_REGISTER || o[0].reg.value != ZYDIS_REGISTER_RBP) return false;
+  if (x.info.mnemonic == ZYDIS_MNEMONIC_MOV) return o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && o[1].reg.value == ZYDIS_REGISTER_RSP;
+  return x.info.mnemonic == ZYDIS_MNEMONIC_LEA && o[1].mem.base == ZYDIS_REGISTER_RSP;
+}
+
+CodeLine describe(const X86Instruction& x, std::uint64_t offset, bool frame_pointer) {
+  CodeLine line{.offset = offset, .mnemonic = static_cast<std::uint16_t>(x.info.mnemonic), .length = x.info.length};
+  const char* text = ZydisMnemonicGetString(x.info.mnemonic);
+  const std::string_view mnemonic = text ? text : "";
+  const bool hint = x.info.meta.category == ZYDIS_CATEGORY_PREFETCH || x.info.meta.category == ZYDIS_CATEGORY_NOP || x.info.meta.category == ZYDIS_CATEGORY_WIDENOP;
+  bool on_stack = false;
+  for (int i = 0; i < x.info.operand_count_visible; ++i) {
+    const ZydisDecodedOperand& o = x.operands[i];
+    if (o.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+      const int bits = vector_bits(o.reg.value);
+      line.vector_bits = std::max<std::uint16_t>(line.vector_bits, static_cast<std::uint16_t>(bits));
+      line.xmm |= bits == 128, line.ymm |= bits == 256, line.zmm |= bits == 512;
+    } else if (o.type == ZYDIS_OPERAND_TYPE_MEMORY && o.mem.type != ZYDIS_MEMOP_TYPE_AGEN) {
+      line.mem = true;
+      if (hint) continue;
+      line.load |= (o.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+      line.store |= (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+      on_stack |= o.mem.base == ZYDIS_REGISTER_RSP || (frame_pointer && o.mem.base == ZYDIS_REGISTER_RBP);
+    }
+  }
+  line.scalar = line.vector_bits == 128 && ends_with_scalar_suffix(mnemonic);
+  line.fma = is_fma(mnemonic);
+  line.stack_store = on_stack && line.store && line.is_vector();
+  line.jump = x.is_near_branch() && x.info.meta.category != ZYDIS_CATEGORY_CALL && x.direct_target(offset, line.target);
+  return line;
+}
+
+}  // namespace
+
+void decode_region(const X86Decoder& decoder, CodeRegion& region) {
+  X86Instruction x;
+  bool frame_pointer = false;
+  for (std::uint64_t at = 0; at < region.bytes.size();) {
+    if (!decoder.decode(region.bytes.substr(at), x)) {
+      ++region.undecoded;
+      ++at;
+      continue;
+    }
+    frame_pointer |= sets_frame_pointer(x);
+    region.lines.push_back(describe(x, at, frame_pointer));
+    at += x.info.length;
+  }
+}
+
+double heat(const CodeRegion& region, std::size_t first, std::size_t last) {
+  double sum = 0;
+  for (std::size_t i = first; i <= last; ++i) {
+    const CodeLine& l = region.lines[i];
+    // Scalar floating-point work ranks below any vector work, and other work below that.
+    sum += l.is_vector() ? l.vector_bits / 128.0 : l.vector_bits ? 0.1 : 0.001;
+  }
+  return sum;
+}
+
+std::vector<CodeLoop> innermost_loops(const CodeRegion& region) {
+  std::vector<CodeLoop> loops;
+  for (std::size_t i = 0; i < region.lines.size(); ++i) {
+    const CodeLine& l = region.lines[i];
+    if (!l.jump || l.target > l.offset) continue;
+    const auto head = std::lower_bound(region.lines.begin(), region.lines.end(), l.target, [](const CodeLine& line, std::uint64_t t) { return line.offset < t; });
+    if (head->offset != l.target) continue;
+    loops.push_back({static_cast<std::size_t>(head - region.lines.begin()), i, 0});
+  }
+  // Loops come by ascending end. One holds another if the other began later or together and ended before it:
+  // so keep those whose head lies behind every head of a loop that has ended by then.
+  std::vector<CodeLoop> innermost;
+  std::size_t latest_head = 0;
+  bool any = false;
+  for (CodeLoop& loop : loops) {
+    if (any && loop.first <= latest_head) continue;
+    latest_head = loop.first;
+    any = true;
+    loop.heat = heat(region, loop.first, loop.last);
+    innermost.push_back(loop);
+  }
+  return innermost;
+}
+
+}  // namespace forge

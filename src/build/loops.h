@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Straight decoding of a stretch of code, and the loops in it. Private to this layer.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forge {
+
+class X86Decoder;
+
+// One instruction, as far as an instruction mix needs it.
+struct CodeLine {
+  std::uint64_t offset = 0;
+  std::uint64_t target = 0;         // of a direct jump
+  std::uint16_t mnemonic = 0;
+  std::uint16_t vector_bits = 0;    // widest vector register that it shows
+  std::uint8_t length = 0;
+  bool jump = false;                // near jump with a known target, not a call
+  bool scalar = false;              // one element of a vector register: vaddss
+  bool fma = false, load = false, store = false;
+  bool stack_store = false;         // stores a vector register beside the stack pointer or frame pointer
+  bool xmm = false, ymm = false, zmm = false, mem = false;  // among its visible operands
+  bool is_vector() const { return vector_bits > 0 && !scalar; }
+};
+
+struct CodeRegion {
+  std::string symbol;
+  std::uint64_t address = 0;        // of its first byte, for listings: 0 in an object
+  std::string_view bytes;
+  std::vector<CodeLine> lines;
+  std::int64_t undecoded = 0;       // bytes skipped
+};
+void decode_region(const X86Decoder&, CodeRegion&);
+
+// Lines [first, last] between a backward jump and its target.
+struct CodeLoop { std::size_t first = 0, last = 0; double heat = 0; };
+// Those that hold no other loop, with the heat of each: vector instructions, wider ones counting more.
+std::vector<CodeLoop> innermost_loops(const CodeRegion&);
+double heat(const CodeRegion&, std::size_t first, std::size_t last);
+
+}  // namespace forge

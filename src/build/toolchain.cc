@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The view is narrow on purpose. Headers: the compiler's, libstdc++'s and libc's own, not all of /usr/include, where a library's
+// whole source may lie (Eigen and the like). Libraries: those that the compiler's programs load, one by one, so that `.incbin`
+// cannot paste OpenBLAS into a kernel.
+#include "build/toolchain.h"
+
+#include <algorithm>
+
+#include "util/process.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+constexpr const char* kLibcFolders[] = {"asm", "asm-generic", "bits", "gnu", "linux", "sys", "c++"};
+constexpr const char* kLibcHeaders[] = {"alloca.h", "assert.h", "complex.h", "ctype.h", "endian.h", "errno.h", "fcntl.h", "features.h",
+                                        "features-time64.h", "fenv.h", "inttypes.h", "limits.h", "locale.h", "malloc.h", "math.h", "memory.h",
+                                        "nl_types.h", "pthread.h", "sched.h", "setjmp.h", "signal.h", "stdc-predef.h", "stdint.h", "stdio.h",
+                                        "stdlib.h", "string.h", "strings.h", "time.h", "uchar.h", "unistd.h", "wchar.h", "wctype.h", "xlocale.h"};
+
+Result<std::string> ask(const std::vector<std::string>& argv, std::vector<std::string> extra_env = {}) {
+  ProcessOptions o;
+  o.argv = argv;
+  o.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"};
+  for (auto& e : extra_env) o.env.push_back(std::move(e));
+  o.timeout_s = 20;
+  FORGE_TRY_ASSIGN(const ProcessResult r, run_process(o));
+  if (r.exit_code != 0) return fail(Code::unsupported, argv[0] + " " + join({argv.begin() + 1, argv.end()}, " ") + " failed: " + trim(r.output), "reinstall the compiler");
+  return r.output;
+}
+
+std::string real(const fs::path& p) {
+  std::error_code error;
+  const fs::path r = fs::canonical(p, error);
+  return error ? std::string() : r.string();
+}
+
+void add(std::vector<std::string>& list, const std::string& path) {
+  if (!path.empty() && std::find(list.begin(), list.end(), path) == list.end()) list.push_back(path);
+}
+
+// The folder of a path resolved, its last part kept: the name under which the dynamic loader looks for a library.
+std::string as_named(const fs::path& p) {
+  const std::string folder = real(p.parent_path());
+  return folder.empty() ? std::string() : folder + "/" + p.filename().string();
+}
+
+// What the dynamic loader would map, as it says itself; the program does not run.
+void add_libraries(Toolchain& t, const std::string& program) {
+  const auto said = ask({program}, {"LD_TRACE_LOADED_OBJECTS=1"});
+  bool any = false;
+  for (const std::string& line : said ? split(*said, '\n') : std::vector<std::string>()) {
+    const std::size_t slash = line.find('/');
+    const std::size_t end = line.find(" (", slash == std::string::npos ? 0 : slash);
+    if (slash == std::string::npos || end == std::string::npos) continue;
+    const std::string path = line.substr(slash, end - slash);
+    add(t.execute, as_named(path));
+    add(t.execute, path.starts_with("/lib64/") ? path : std::string());  // the loader itself, named in every program's header
+    any = true;
+  }
+  if (!any) {  // a static program answers nothing; a foreign libc may not know the variable
+    t.notes.push_back("the libraries of " + program + " could not be listed; /usr/lib is in view");
+    add(t.execute, "/usr/lib");
+    add(t.execute, "/lib");
+    add(t.execute, "/lib64");
+  }
+}
+
+void add_program(Toolchain& t, const fs::path& path) {
+  if (path.empty() || !fs::exists(path)) return;
+  add(t.execute, as_named(path));
+  const std::string target = real(path);
+  add(t.execute, target);
+  add_libraries(t, target);
+}
+
+Status add_gcc(Toolchain& t) {
+  const std::string gcc = t.program.string();
+  FORGE_TRY_ASSIGN(const std::string cc1plus, ask({gcc, "-print-prog-name=cc1plus"}));
+  FORGE_TRY_ASSIGN(const std::string as, ask({gcc, "-print-prog-name=as"}));
+  FORGE_TRY_ASSIGN(const std::string include, ask({gcc, "-print-file-name=include"}));
+  add_program(t, trim(cc1plus));
+  add_program(t, find_program(trim(as)));
+  add(t.execute, real(fs::path(trim(cc1plus)).parent_path()));  // plugins and wrappers beside cc1plus
+  add(t.read, real(fs::path(trim(include)).parent_path()));
+  return {};
+}
+
+Status add_clang(Toolchain& t) {
+  FORGE_TRY_ASSIGN(const std::string resources, ask({t.program.string(), "-print-resource-dir"}));
+  add(t.read, real(trim(resources)));
+  add(t.read, "/usr/lib/gcc");  // it looks there for the libstdc++ to use
+  return {};
+}
+
+}  // namespace
+
+Result<Toolchain> probe_toolchain(const fs::path& program) {
+  Toolchain t;
+  t.program = program;
+  FORGE_TRY_ASSIGN(const std::string version, ask({program.string(), "--version"}));
+  t.version = trim(split(version, '\n').front());
+  t.clang = version.find("clang") != std::string::npos;
+  add_program(t, program);
+  if (t.clang) FORGE_TRY(add_clang(t));
+  else FORGE_TRY(add_gcc(t));
+  // "search starts here" lists every header folder, the multiarch ones too; nothing is compiled.
+  const auto verbose = ask({program.string(), "-E", "-v", "-x", "c++", "/dev/null"});
+  for (const std::string& line : verbose ? split(*verbose, '\n') : std::vector<std::string>()) {
+    const std::string folder = line.starts_with(" /") ? real(trim(line)) : std::string();
+    if (!folder.empty() && folder != "/usr/include" && folder != "/usr/local/include" && fs::is_directory(folder)) add(t.read, folder);
+  }
+  for (const char* name : kLibcFolders) add(t.read, real(fs::path("/usr/include") / name));
+  for (const char* name : kLibcHeaders) add(t.read, real(fs::path("/usr/include") / name));
+  add(t.read, "/etc/ld.so.cache");
+  add(t.read, "/dev/null");
+  return t;
+}
+
+}  // namespace forge
