@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "cli/command.h"
+#include "util/progress.h"
+
+namespace forge {
+
+int main_of_forge(int argc, char** argv) {
+  install_stop_handler();
+  Context context;
+  Action action;
+  CLI::App app{"forge: makes compute kernels faster than the best known one, behind a gate that nothing fools"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", "forge " FORGE_VERSION);
+  app.add_flag("--json", context.json, "print one JSON document on stdout, nothing else");
+  app.add_flag("-q,--quiet", context.quiet, "no lines of progress");
+  app.footer(
+      "Start with:\n  forge doctor             what works on this machine, what does not, and how to mend it\n"
+      "  forge suite cpu          forge kernels for the three operators and show what happened\n"
+      "  forge run gemm_f32       one operator, against the best expert library here\n"
+      "Exit codes: 0 yes, 1 no (rejected, not faster, failed), 2 usage or bad input, 3 this machine cannot, 4 interrupted, 5 broken.\n"
+      "State lives in $FORGE_HOME (default ~/.local/share/forge).");
+  add_doctor(app, action);
+  add_operators(app, action);
+  add_run(app, action);
+  add_suite(app, action);
+  add_package(app, action);
+  add_history(app, action);
+  add_knowledge(app, action);
+  add_selftest(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? kOk : kUsage;
+  }
+  Progress::enable(!context.json && !context.quiet);
+  if (auto found = context.find(); !found) return context.fail(found.error());
+  const int code = action ? action(context) : kUsage;
+  Progress::clear();
+  return code;
+}
+
+}  // namespace forge

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/outcome.h"
+
+#include <fmt/format.h>
+
+#include "cli/table.h"
+#include "util/text.h"
+
+namespace forge {
+
+const PairedTiming* against(const Verdict& v, const std::string& whom) {
+  if (!v.measurement()) return nullptr;
+  for (const PairedTiming& p : v.measurement()->pairs)
+    if (p.against == whom) return &p;
+  return nullptr;
+}
+
+namespace {
+const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? against(*r.confirmation, "reference") : nullptr; }
+}  // namespace
+
+Comparison comparison_of(const RunResult& r) {
+  const PairedTiming* t = final_timing(r);
+  return t ? t->comparison : Comparison::ambiguous;
+}
+
+std::string describe_run(const RunResult& r) {
+  std::string out;
+  if (const PairedTiming* t = final_timing(r)) {
+    out = fmt::format("{}: {} than {} by {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
+                      format_interval(t->speedup), 100 * r.floor.ratio, t->pairs);
+    if (t->comparison == Comparison::same || t->comparison == Comparison::ambiguous)
+      out = fmt::format("{}: {} against {}: {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
+                        format_interval(t->speedup), 100 * r.floor.ratio, t->pairs);
+  } else if (r.confirmation) {
+    out = fmt::format("{}: nothing confirmed: {}: {}", r.run_id, name(r.confirmation->reason()), r.confirmation->detail());
+  } else {
+    out = fmt::format("{}: nothing to confirm", r.run_id);
+  }
+  out += fmt::format("\n  stopped: {}; {} hand-ins, {} of gate time", name(r.stop), r.spent.candidates, format_seconds(r.spent.gate_seconds));
+  if (r.generation) out += fmt::format("\n  {} as gen{} {}", r.promoted ? "sealed and promoted" : "sealed", r.generation->number, r.generation->id.substr(0, 12));
+  return out;
+}
+
+std::vector<std::string> outcome_head() { return {"operator", "reference", "speedup [95 %]", "verdict", "generation", "run"}; }
+
+std::vector<std::string> outcome_row(const RunResult& r) {
+  const PairedTiming* t = final_timing(r);
+  const std::string op = r.run_id.substr(0, r.run_id.find('-'));
+  return {op, r.reference.id, t ? format_interval(t->speedup) : "-",
+          t ? name(t->comparison) : r.confirmation ? name(r.confirmation->reason()) : "nothing confirmed",
+          r.generation ? fmt::format("gen{} {}{}", r.generation->number, r.generation->id.substr(0, 8), r.promoted ? "" : " (not promoted)") : "-", r.run_id};
+}
+
+Json run_to_json(const RunResult& r) {
+  Json j;
+  j["run"] = r.run_id;
+  j["stop"] = name(r.stop);
+  j["reference"] = {{"id", r.reference.id}, {"description", r.reference.description}, {"considered", r.reference.considered}, {"seconds", r.reference.seconds}};
+  j["floor"] = to_json_value(r.floor);
+  j["spent"] = {{"candidates", r.spent.candidates}, {"gate_seconds", r.spent.gate_seconds}, {"wall_seconds", r.spent.wall_seconds}};
+  j["sealed"] = r.sealed;
+  j["promoted"] = r.promoted;
+  if (r.generation) j["generation"] = {{"number", r.generation->number}, {"id", r.generation->id}, {"decisions", r.generation->decisions}, {"cites", r.generation->cites}, {"adopted", r.generation->adopted}};
+  if (const PairedTiming* t = final_timing(r)) j["timing"] = to_json_value(*t);
+  if (r.generation && r.generation->against_expert) j["against_expert"] = to_json_value(*r.generation->against_expert);
+  if (r.confirmation) j["confirmation"] = {{"reason", name(r.confirmation->reason())}, {"detail", r.confirmation->detail()}};
+  j["branches"] = Json::array();
+  for (const BranchOutcome& b : r.branches)
+    j["branches"].push_back({{"revision", b.revision}, {"stop", name(b.stop)}, {"best_speedup", b.best_speedup}, {"reverted", b.reverted}, {"hand_ins", b.hand_ins.size()}});
+  return j;
+}
+
+}  // namespace forge

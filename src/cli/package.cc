@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge check | bench | seal | promote | lineage: packages and generations by hand.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "build/build.h"
+#include "cli/command.h"
+#include "cli/outcome.h"
+#include "cli/table.h"
+#include "gate/gate.h"
+#include "util/progress.h"
+#include "util/text.h"
+#include "vault/vault.h"
+
+namespace forge {
+
+namespace {
+
+struct Flags { std::string folder, op, target, reference = "expert", id; };
+
+struct Bench { Machine machine; KernelPackage package; std::unique_ptr<Gate> gate; Task task; };
+Result<Bench> set_up(Context& c, const Flags& f, const std::string& reference) {
+  Bench b;
+  FORGE_TRY_ASSIGN(b.package, read_package_folder(f.folder));
+  FORGE_TRY_ASSIGN(b.machine, c.machine(f.target));
+  b.task.operator_name = f.op, b.task.target = b.machine.target.name, b.task.reference = reference;
+  FORGE_TRY_ASSIGN(b.gate, make_gate(c.paths, b.task, b.machine, {}));
+  return b;
+}
+
+std::string describe(const Verdict& v) {
+  std::string out = fmt::format("{}{}{}", name(v.reason()), v.detail().empty() ? "" : ": ", v.detail());
+  if (v.correctness())
+    out += fmt::format("\n  correct: {} checked calls, {} elements, worst error {:.3f} of its bound ({})", v.correctness()->checks, v.correctness()->elements, v.correctness()->worst, v.correctness()->worst_where);
+  if (v.measurement())
+    for (const PairedTiming& p : v.measurement()->pairs)
+      out += fmt::format("\n  {} than {}: {} ({} pairs{}; outside clock {})", name(p.comparison), p.against, format_interval(p.speedup), p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
+  for (const std::string& m : v.mechanism.found) out += "\n  mechanism: " + m;
+  out += fmt::format("\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f}, timing {:.2f}, waited {:.2f})", v.times.total, v.times.build, v.times.admit, v.times.correctness, v.times.timing, v.times.waited);
+  for (const std::string& n : v.notes) out += "\n  note: " + n;
+  if (!v.build_log.empty() && v.reason() == Reason::build_failed) out += "\n" + v.build_log;
+  return out;
+}
+
+int hand_in(Context& c, const Flags& f, bool timed) {
+  auto bench = set_up(c, f, timed ? f.reference : "none");
+  if (!bench) return c.fail(bench.error());
+  if (const auto opened = bench->gate->open(); !opened) return c.fail(opened.error());
+  if (timed)
+    if (const auto floor = bench->gate->measure_floor(); !floor) return c.fail(floor.error());
+  Submission s{.package = bench->package, .milestone = timed ? "bench" : "check", .acceptance = {}, .branch_best = {}, .global_best = {}};
+  const auto verdict = bench->gate->submit(s);
+  if (!verdict) return c.fail(verdict.error());
+  c.out(describe(*verdict));
+  c.finish(verdict_to_json(*verdict));
+  return verdict->accepted() ? kOk : kNegative;
+}
+
+int seal(Context& c, const Flags& f) {
+  auto bench = set_up(c, f, f.reference);
+  if (!bench) return c.fail(bench.error());
+  const auto reference = bench->gate->open();
+  if (!reference) return c.fail(reference.error());
+  if (const auto floor = bench->gate->measure_floor(); !floor) return c.fail(floor.error());
+  const auto verdict = bench->gate->confirm(bench->package, {});
+  if (!verdict) return c.fail(verdict.error());
+  c.out(describe(*verdict));
+  if (!verdict->correct()) {
+    c.finish(verdict_to_json(*verdict));
+    return kNegative;
+  }
+  auto vault = Vault::open(c.paths.home);
+  if (!vault) return c.fail(vault.error());
+  Generation g;
+  g.id = package_hash(bench->package);
+  g.operator_name = f.op, g.target = bench->task.target, g.run_id = "by hand", g.date = utc_now();
+  g.parent = reference->id;
+  if (f.reference.starts_with("gen:")) {
+    const auto parent = vault->find(f.reference.substr(4));
+    if (!parent) return c.fail(parent.error());
+    g.parent = parent->id, g.number = parent->number + 1;
+  }
+  g.package = bench->package, g.verdict = *verdict, g.image_sha = verdict->image_sha, g.expert = reference->description, g.machine = bench->machine.device_class;
+  if (const auto direct = bench->gate->against_expert(bench->package); direct && direct->measurement() && !direct->measurement()->pairs.empty()) g.against_expert = direct->measurement()->pairs.front();
+  if (const auto sealed = vault->seal(g); !sealed) return c.fail(sealed.error());
+  c.out(fmt::format("sealed as gen{} {}\npromote it with: forge promote {}", g.number, g.id, g.id.substr(0, 12)));
+  return c.finish(generation_to_json(g));
+}
+
+int promote(Context& c, const Flags& f) {
+  auto vault = Vault::open(c.paths.home);
+  if (!vault) return c.fail(vault.error());
+  const auto g = vault->find(f.id);
+  if (!g) return c.fail(g.error());
+  if (const auto done = vault->promote(g->operator_name, g->target, g->id); !done) return c.fail(done.error());
+  c.out(fmt::format("{} is the reference of the next run of {} on {}", g->id.substr(0, 12), g->operator_name, g->target));
+  Json j;
+  j["promoted"] = g->id, j["operator"] = g->operator_name, j["target"] = g->target;
+  return c.finish(dump(j));
+}
+
+int lineage(Context& c, const Flags& f) {
+  auto vault = Vault::open(c.paths.home);
+  if (!vault) return c.fail(vault.error());
+  const auto sealed = vault->all();
+  if (!sealed) return c.fail(sealed.error());
+  std::vector<std::vector<std::string>> rows;
+  Json document = Json::array();
+  std::vector<std::string> done;
+  for (const Generation& g : *sealed) {
+    if ((!f.op.empty() && g.operator_name != f.op) || (!f.target.empty() && g.target != f.target)) continue;
+    const std::string chain = g.operator_name + " " + g.target;
+    if (std::find(done.begin(), done.end(), chain) != done.end()) continue;
+    done.push_back(chain);
+    const auto line = vault->lineage(g.operator_name, g.target);
+    if (!line) return c.fail(line.error());
+    for (const Generation& k : *line) {
+      const PairedTiming* t = against(k.verdict, "reference");
+      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), k.parent.substr(0, 20), t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
+                      k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});
+      document.push_back({{"operator", k.operator_name}, {"target", k.target}, {"number", k.number}, {"id", k.id}, {"parent", k.parent}, {"against_parent", t ? to_json_value(*t) : Json()},
+                          {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()}, {"expert", k.expert}, {"adopted", k.adopted}, {"run", k.run_id}});
+    }
+  }
+  if (rows.empty()) c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
+  else c.out(format_table({"operator", "generation", "id", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
+  return c.finish(dump(document));
+}
+
+}  // namespace
+
+void add_package(CLI::App& app, Action& action) {
+  const auto common = [](CLI::App* sub, const std::shared_ptr<Flags>& f) {
+    sub->add_option("package", f->folder, "folder with kernel.cpp and launch.toml")->required();
+    sub->add_option("--operator", f->op, "the operator it implements")->required();
+    sub->add_option("--target", f->target, "default: the widest of this machine");
+  };
+  auto check = std::make_shared<Flags>();
+  CLI::App* check_sub = app.add_subcommand("check", "build, admit and check a kernel package for correctness; no timing");
+  common(check_sub, check);
+  check_sub->footer("Example:\n  forge check my-kernel --operator softmax_f32\nExit: 0 correct, 1 rejected (the reason is named).");
+  check_sub->callback([check, &action] { action = [check](Context& c) { return hand_in(c, *check, false); }; });
+
+  auto bench = std::make_shared<Flags>();
+  CLI::App* bench_sub = app.add_subcommand("bench", "the full gate: correctness, then paired timing against a reference");
+  common(bench_sub, bench);
+  bench_sub->add_option("--reference", bench->reference, "expert, expert:NAME, gen:ID or package:FOLDER")->capture_default_str();
+  bench_sub->footer("Examples:\n  forge bench my-kernel --operator softmax_f32\n  forge bench new --operator gemm_f32 --reference package:old");
+  bench_sub->callback([bench, &action] { action = [bench](Context& c) { return hand_in(c, *bench, true); }; });
+
+  auto seal_flags = std::make_shared<Flags>();
+  CLI::App* seal_sub = app.add_subcommand("seal", "confirm a package afresh and freeze it into the vault");
+  common(seal_sub, seal_flags);
+  seal_sub->add_option("--reference", seal_flags->reference, "what it is confirmed against: expert or gen:ID")->capture_default_str();
+  seal_sub->footer("Example:\n  forge seal my-kernel --operator softmax_f32");
+  seal_sub->callback([seal_flags, &action] { action = [seal_flags](Context& c) { return seal(c, *seal_flags); }; });
+
+  auto promote_flags = std::make_shared<Flags>();
+  CLI::App* promote_sub = app.add_subcommand("promote", "make a sealed kernel the reference of the next run");
+  promote_sub->add_option("generation", promote_flags->id, "id or unique prefix (`forge lineage`)")->required();
+  promote_sub->footer("Example:\n  forge promote 3f2a9c");
+  promote_sub->callback([promote_flags, &action] { action = [promote_flags](Context& c) { return promote(c, *promote_flags); }; });
+
+  auto line = std::make_shared<Flags>();
+  CLI::App* line_sub = app.add_subcommand("lineage", "the generations of an operator, each against its parent and against the expert");
+  line_sub->add_option("operator", line->op, "default: all");
+  line_sub->add_option("--target", line->target, "default: all");
+  line_sub->footer("Example:\n  forge lineage gemm_f32");
+  line_sub->callback([line, &action] { action = [line](Context& c) { return lineage(c, *line); }; });
+}
+
+}  // namespace forge

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge run | evolve | replay
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/outcome.h"
+#include "cli/table.h"
+#include "core/json_io.h"
+#include "device/cpu.h"
+#include "evolve/evolve.h"
+
+namespace forge {
+
+namespace {
+
+struct Flags {
+  std::string op, target, reference = "expert", resume;
+  double goal = -1;
+  int candidates = 0, generations = 3;
+  double gate_seconds = 0, wall_seconds = 0;
+  std::int64_t seed = -1;
+  bool no_revise = false, no_knowledge = false;
+};
+
+void add_flags(CLI::App& app, Flags& f) {
+  app.add_option("--target", f.target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
+  app.add_option("--goal", f.goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
+  app.add_option("--candidates", f.candidates, "budget of hand-ins")->check(CLI::PositiveNumber);
+  app.add_option("--gate-seconds", f.gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
+  app.add_option("--wall-seconds", f.wall_seconds, "budget of wall time")->check(CLI::PositiveNumber);
+  app.add_option("--seed", f.seed, "of the agents; the judge's seeds come from the operating system")->check(CLI::NonNegativeNumber);
+  app.add_flag("--no-revise", f.no_revise, "first plan only");
+  app.add_flag("--no-knowledge", f.no_knowledge, "retrieve no entries");
+}
+
+Result<Task> make_task(const Context& c, const Flags& f) {
+  FORGE_TRY_ASSIGN(const Config config, read_config(c.paths.home));
+  Task task;
+  task.operator_name = f.op;
+  task.reference = f.reference;
+  task.budget = config.budget;
+  task.goal = f.goal >= 0 ? f.goal : config.goal;
+  task.seed = f.seed >= 0 ? static_cast<std::uint64_t>(f.seed) : config.seed;
+  task.target = !f.target.empty() ? f.target : config.target;
+  if (task.target.empty()) {
+    FORGE_TRY_ASSIGN(const TargetSpec native, native_cpu_target());
+    task.target = native.name;
+  }
+  if (f.candidates) task.budget.candidates = f.candidates;
+  if (f.gate_seconds > 0) task.budget.gate_seconds = f.gate_seconds;
+  if (f.wall_seconds > 0) task.budget.wall_seconds = f.wall_seconds;
+  task.revise = !f.no_revise;
+  task.knowledge = !f.no_knowledge;
+  return task;
+}
+
+int after_run(const Context& c, const RunResult& r) {
+  c.out(describe_run(r));
+  c.finish(dump(run_to_json(r)));
+  if (r.stop == Stop::user) {
+    c.out(fmt::format("stopped; go on with: forge run --resume {}", r.run_id));
+    return kInterrupted;
+  }
+  return r.confirmation && r.confirmation->accepted() ? kOk : kNegative;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto f = std::make_shared<Flags>();
+  CLI::App* run = app.add_subcommand("run", "forge one kernel for an operator against one reference");
+  run->add_option("operator", f->op, "an operator (`forge operators` lists them)");
+  run->add_option("--reference", f->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER, or none");
+  run->add_option("--resume", f->resume, "go on with an interrupted run: its id, a unique prefix, or 'last'");
+  add_flags(*run, *f);
+  run->footer(
+      "Examples:\n  forge run gemm_f32\n  forge run softmax_f32 --goal 1.1 --candidates 12\n  forge run gemm_f32 --reference gen:3f2a\n"
+      "  forge run --resume last\nExit: 0 a kernel was confirmed, 1 none was, 4 interrupted.");
+  run->callback([f, &action] {
+    action = [f](Context& c) -> int {
+      const auto say = [&c](const std::string& line) { c.say(line); };
+      auto store = c.store();
+      if (!store) return c.fail(store.error());
+      if (!f->resume.empty()) {
+        const auto id = store->resolve_run(f->resume);
+        if (!id) return c.fail(id.error());
+        const auto result = resume_run(c.paths, *store, *id, say);
+        return result ? after_run(c, *result) : c.fail(result.error());
+      }
+      if (f->op.empty()) return c.fail(Error{.code = Code::bad_input, .message = "which operator?", .file = {}, .line = 0, .field = "operator", .fix = "forge run gemm_f32, or forge run --resume last"});
+      const auto task = make_task(c, *f);
+      if (!task) return c.fail(task.error());
+      const auto result = start_run(c.paths, *store, *task, say);
+      return result ? after_run(c, *result) : c.fail(result.error());
+    };
+  });
+
+  auto e = std::make_shared<Flags>();
+  CLI::App* evo = app.add_subcommand("evolve", "forge generations: gen0 against the expert, gen1 against gen0, until the gain is within the floor");
+  evo->add_option("operator", e->op, "an operator")->required();
+  evo->add_option("--generations", e->generations, "at most this many")->check(CLI::Range(1, 20))->capture_default_str();
+  add_flags(*evo, *e);
+  evo->footer("Example:\n  forge evolve softmax_f32 --generations 3\nThen: forge lineage softmax_f32");
+  evo->callback([e, &action] {
+    action = [e](Context& c) -> int {
+      auto store = c.store();
+      if (!store) return c.fail(store.error());
+      const auto task = make_task(c, *e);
+      if (!task) return c.fail(task.error());
+      const auto result = evolve(c.paths, *store, *task, e->generations, [&c](const std::string& line) { c.say(line); });
+      if (!result) return c.fail(result.error());
+      Json document;
+      document["ended"] = result->ended;
+      std::vector<std::vector<std::string>> rows;
+      bool any = false;
+      for (const RunResult& r : result->generations) {
+        document["generations"].push_back(run_to_json(r));
+        rows.push_back(outcome_row(r));
+        any = any || r.sealed;
+      }
+      c.out(format_table(outcome_head(), rows));
+      c.out("ended: " + result->ended);
+      c.finish(dump(document));
+      if (!result->generations.empty() && result->generations.back().stop == Stop::user) {
+        c.out(fmt::format("stopped; go on with: forge run --resume {}", result->generations.back().run_id));
+        return kInterrupted;
+      }
+      return any ? kOk : kNegative;
+    };
+  });
+
+  auto id = std::make_shared<std::string>("last");
+  CLI::App* rep = app.add_subcommand("replay", "repeat a run's decisions from its recorded measurements; nothing is measured");
+  rep->add_option("run", *id, "run id, unique prefix, or 'last'")->capture_default_str();
+  rep->footer("Example:\n  forge replay last\nExit: 0 every decision repeats, 1 it diverges (and where).");
+  rep->callback([id, &action] {
+    action = [id](Context& c) -> int {
+      auto store = c.store();
+      if (!store) return c.fail(store.error());
+      const auto run_id = store->resolve_run(*id);
+      if (!run_id) return c.fail(run_id.error());
+      const auto result = replay_run(c.paths, *store, *run_id);
+      if (!result) return c.fail(result.error());
+      c.out(result->same ? fmt::format("{}: {} events, every decision repeats", *run_id, result->steps)
+                         : fmt::format("{}: diverges after {} events: {}", *run_id, result->steps, result->difference));
+      Json j;
+      j["run"] = *run_id, j["steps"] = result->steps, j["same"] = result->same, j["difference"] = result->difference;
+      c.finish(dump(j));
+      return result->same ? kOk : kNegative;
+    };
+  });
+}
+
+}  // namespace forge

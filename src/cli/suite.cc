@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge suite: a list of tasks, one after the other, with a table at the end.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/outcome.h"
+#include "cli/table.h"
+#include "util/progress.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+struct Flags { std::string suite = "cpu", out_file, target; bool quick = false; std::int64_t seed = 1; double seconds = 0; bool no_revise = false, no_knowledge = false; };
+
+Result<std::vector<std::string>> operators_of(const Context& c, const std::string& suite) {
+  if (suite == "cpu") return operator_names(c.paths);
+  return fail(Error{.code = Code::not_found, .message = fmt::format("no suite is called '{}'", suite), .file = {}, .line = 0, .field = "suite", .fix = "this version has: cpu"});
+}
+
+int run_suite(Context& c, const Flags& f) {
+  const auto ops = operators_of(c, f.suite);
+  if (!ops) return c.fail(ops.error());
+  auto store = c.store();
+  if (!store) return c.fail(store.error());
+  const auto machine = c.machine(f.target);
+  if (!machine) return c.fail(machine.error());
+  const auto config = read_config(c.paths.home);
+  if (!config) return c.fail(config.error());
+  const double start = monotonic_seconds();
+  c.out(fmt::format("{} on {} ({} cores): ceilings {:.0f} GFLOP/s, {:.1f} GB/s copy", machine->target.name, machine->model, machine->cores, machine->ceilings.gflops, machine->ceilings.copy_gbs));
+
+  Json document;
+  document["suite"] = f.suite, document["date"] = utc_now(), document["machine"] = to_json_value(*machine);
+  std::vector<std::vector<std::string>> rows;
+  double log_sum = 0, worst = 0;
+  int measured = 0;
+  std::vector<std::string> reports;
+  for (const std::string& op : *ops) {
+    Task task;
+    task.operator_name = op, task.target = machine->target.name, task.reference = "expert";
+    task.budget = config->budget, task.seed = static_cast<std::uint64_t>(f.seed);
+    task.revise = !f.no_revise, task.knowledge = !f.no_knowledge;
+    // The quickstart's promise: at most 4 minutes of forging for three operators.
+    if (f.quick) task.budget.wall_seconds = 62;
+    if (f.seconds > 0) task.budget.wall_seconds = f.seconds;
+    c.out(fmt::format("\n{} ({} of {})", op, &op - ops->data() + 1, ops->size()));
+    const auto result = start_run(c.paths, *store, task, [&c](const std::string& line) { c.say("  " + line); });
+    if (!result) return c.fail(result.error());
+    if (result->stop == Stop::user) {
+      c.out(fmt::format("stopped; go on with: forge run --resume {}", result->run_id));
+      return kInterrupted;
+    }
+    rows.push_back(outcome_row(*result));
+    Json row = run_to_json(*result);
+    row["operator"] = op;
+    document["runs"].push_back(row);
+    const PairedTiming* t = result->confirmation ? against(*result->confirmation, "reference") : nullptr;
+    if (t) {
+      log_sum += std::log(t->speedup.mid);
+      worst = measured == 0 ? t->speedup.mid : std::min(worst, t->speedup.mid);
+      ++measured;
+    }
+    if (const auto report = write_report(*store, result->run_id, "")) reports.push_back(*report);
+    else c.out("no report: " + report.error().text());
+  }
+  // A kernel that could not be measured counts as 0: it may not vanish from the mean.
+  const bool whole = measured == static_cast<int>(ops->size());
+  const double geomean = whole && measured > 0 ? std::exp(log_sum / measured) : 0;
+  document["geomean"] = geomean, document["worst"] = whole ? worst : 0, document["seconds"] = monotonic_seconds() - start;
+  c.out("\n" + format_table(outcome_head(), rows));
+  c.out(fmt::format("geometric mean against the better expert: {:.3f}, worst {:.3f}; {} in all", geomean, whole ? worst : 0, format_seconds(monotonic_seconds() - start)));
+  for (const std::string& report : reports) c.out("report: " + report);
+  if (!f.out_file.empty())
+    if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+  c.finish(dump(document));
+  return whole ? kOk : kNegative;
+}
+
+}  // namespace
+
+void add_suite(CLI::App& app, Action& action) {
+  auto f = std::make_shared<Flags>();
+  CLI::App* suite = app.add_subcommand("suite", "forge every operator of a suite against the better expert, with a table at the end");
+  suite->add_option("suite", f->suite, "cpu")->capture_default_str();
+  suite->add_flag("--quickstart", f->quick, "at most 4 minutes for the three operators");
+  suite->add_option("--seconds", f->seconds, "wall budget of each operator");
+  suite->add_option("--seed", f->seed, "of the agents")->check(CLI::NonNegativeNumber)->capture_default_str();
+  suite->add_option("--target", f->target, "default: the widest of this machine");
+  suite->add_flag("--no-revise", f->no_revise, "first plans only");
+  suite->add_flag("--no-knowledge", f->no_knowledge, "retrieve no entries");
+  suite->add_option("-o,--output", f->out_file, "write the results as JSON too");
+  suite->footer("Examples:\n  forge suite cpu\n  forge suite cpu -o results/suite.json\nExit: 0 every operator has a confirmed measurement, 1 not, 4 interrupted.");
+  suite->callback([f, &action] { action = [f](Context& c) { return run_suite(c, *f); }; });
+}
+
+}  // namespace forge
