@@ -46,7 +46,9 @@ Result<Entry> parse_entry(const std::string& text, const std::string& file) {
     row.need_text("because", a.because);
   }
   e.signature = read_signature(toml, "signature");
-  TomlReader probe = toml.table("probe");
+  TomlReader probe = toml.need_table("probe");
+  probe.need_text("operator", e.probe_operator);
+  probe.maybe("requires", e.probe_requires);
   probe.maybe("min_effect", e.min_effect);
   probe.check(e.min_effect >= 0, "min_effect", "must not be negative");
   FORGE_TRY(toml.finish());

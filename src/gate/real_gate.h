@@ -67,6 +67,9 @@ class RealGate : public Gate {
   RunnerResult<std::unique_ptr<Contestant>> start_again(const Contestant&) const;
   Result<std::unique_ptr<Contestant>> open_expert(const std::string& only, std::vector<std::string>& considered, double& seconds);
   Result<std::unique_ptr<Contestant>> open_sealed(const std::string& id_prefix, std::vector<std::string>& considered, double& seconds);
+  // A package as reference: built, checked, timed. sealed_image: hash of the image that was sealed, or empty.
+  Result<std::unique_ptr<Contestant>> open_package(const KernelPackage&, const std::string& id, const std::string& description, const std::string& sealed_image,
+                                                   std::vector<std::string>& considered, double& seconds);
   Status ensure_open();
   Result<Contestant*> rival(const KernelPackage&);
   void keep_as_rival(std::unique_ptr<Contestant>);

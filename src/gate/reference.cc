@@ -24,11 +24,15 @@ Result<ReferenceInfo> RealGate::open() {
     FORGE_TRY_ASSIGN(m_reference, open_expert(wanted == "expert" ? "" : wanted.substr(7), info.considered, info.seconds));
   } else if (wanted.starts_with("gen:")) {
     FORGE_TRY_ASSIGN(m_reference, open_sealed(wanted.substr(4), info.considered, info.seconds));
+  } else if (wanted.starts_with("package:")) {
+    FORGE_TRY_ASSIGN(const KernelPackage package, read_package_folder(wanted.substr(8)));
+    const std::string hash = package_hash(package);
+    FORGE_TRY_ASSIGN(m_reference, open_package(package, "package:" + hash.substr(0, 12), "package " + hash.substr(0, 12) + ", " + m_parts.compiler, "", info.considered, info.seconds));
   } else if (wanted != "none") {
     return fail(Error{.code = Code::bad_input,
                       .message = fmt::format("unknown reference \"{}\"", wanted),
                       .field = "reference",
-                      .fix = "use expert, expert:<name>, gen:<id prefix> or none"});
+                      .fix = "use expert, expert:<name>, gen:<id prefix>, package:<folder> or none"});
   }
   if (m_reference) {
     info.present = true;
@@ -110,24 +114,30 @@ Result<std::unique_ptr<Contestant>> RealGate::open_sealed(const std::string& id_
                 fmt::format("generation {} is a {} for {}, not a {} for {}", generation.id.substr(0, 12), generation.operator_name, generation.target,
                             m_parts.op.definition.name, m_machine.target.name),
                 "see `forge lineage`");
-  FORGE_TRY_ASSIGN(const Built image, build(generation.package));
-  if (!image) return fail(Code::build_failed, "a sealed generation does not build here: " + image.error().detail, "run `forge doctor`");
+  return open_package(generation.package, fmt::format("gen{}:{}", generation.number, generation.id.substr(0, 12)),
+                      fmt::format("sealed generation {} of {}, {}", generation.number, generation.date, m_parts.compiler), generation.image_sha, considered, seconds);
+}
+
+Result<std::unique_ptr<Contestant>> RealGate::open_package(const KernelPackage& package, const std::string& id, const std::string& description, const std::string& sealed_image,
+                                                           std::vector<std::string>& considered, double& seconds) {
+  FORGE_TRY_ASSIGN(const Built image, build(package));
+  if (!image) return fail(Code::build_failed, id + " does not build here: " + image.error().detail, "run `forge doctor`");
   auto lease = m_parts.lease(Lease::Kind::build);
   if (!lease) return tl::unexpected(lease.error());
-  auto started = start(*image, fmt::format("gen{}:{}", generation.number, generation.id.substr(0, 12)));
-  if (!started) return fail(Code::crashed, "a sealed generation's runner did not start: " + started.error().detail);
+  auto started = start(*image, id);
+  if (!started) return fail(Code::crashed, "the runner of " + id + " did not start: " + started.error().detail);
   std::unique_ptr<Contestant> who = std::move(*started);
-  who->description = fmt::format("sealed generation {} of {}, {}", generation.number, generation.date, m_parts.compiler);
-  if (image->sha256 != generation.image_sha) who->description += " (rebuilt: another image than the sealed one)";
+  who->description = description;
+  if (!sealed_image.empty() && image->sha256 != sealed_image) who->description += " (rebuilt: another image than the sealed one)";
   FORGE_TRY_ASSIGN(const CorrectnessRun run, run_correctness(*m_parts.judge, *who->runner, who->image_or_null(), m_machine.cores,
                                                              {m_parts.judge->timed()}, false, 1));
   if (run.failure)
-    return fail(Code::crashed, fmt::format("a sealed generation is not correct here: {}: {}", name(run.failure->reason), run.failure->detail));
+    return fail(Code::crashed, fmt::format("{} is not correct here: {}: {}", id, name(run.failure->reason), run.failure->detail));
   lease->hold.reset();
   FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
   JobPlan plan{.pairs = kPilotPairs, .may_extend = false, .may_stop_early = false};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, {{who->id, who.get(), Checking::every_call}}, "timing the reference"));
-  if (job.result.failure) return fail(Code::crashed, "a sealed generation failed in a timed call: " + job.result.failure->detail);
+  if (job.result.failure) return fail(Code::crashed, id + " failed in a timed call: " + job.result.failure->detail);
   seconds = median(inside_seconds(job.result.calls[0]));
   considered.push_back(fmt::format("{}: {} ({})", who->id, format_seconds(seconds), who->description));
   return who;
