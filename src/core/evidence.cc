@@ -74,8 +74,8 @@ InstructionMix get_instruction_mix(JsonReader r) {
   InstructionMix m;
   r.need("mnemonics", m.mnemonics);
   r.need("hot", m.hot);
-  r.need("operands", m.operands);
-  r.need("hot_operands", m.hot_operands);
+  r.maybe("operands", m.operands);
+  r.maybe("hot_operands", m.hot_operands);
   r.need("widest_vector_bits", m.widest_vector_bits);
   r.need("spills", m.spills);
   r.need("instructions", m.instructions);
