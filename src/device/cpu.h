@@ -22,16 +22,20 @@ Result<Ceilings> measure_ceilings(const Machine&, const fs::path& cache);
 std::vector<int> usable_cores();  // of this process's affinity mask
 
 // A shared, judge-owned buffer: memfd, guard pages on both sides of every mapping. The judge maps it read-write,
-// a runner maps it at `address` with the rights that the judge grants.
+// a runner maps it at the same address with the rights that the judge grants, so pointers mean the same on both sides.
 class SharedBuffer {
  public:
-  // The tensor ends (rounded up to 256 bytes) at the last page's end, so that an overrun meets the guard page.
-  static Result<SharedBuffer> make(std::size_t bytes, const std::string& label);
+  // The tensor ends (rounded up to `alignment`) at the last page's end, so that an overrun meets the guard page.
+  // Pass 1024 for a workspace; a power of two from 256 to 4096. All pages are present on return.
+  static Result<SharedBuffer> make(std::size_t bytes, const std::string& label, std::size_t alignment = 256);
   SharedBuffer(SharedBuffer&&) noexcept;
   SharedBuffer& operator=(SharedBuffer&&) noexcept;
   ~SharedBuffer();
   std::byte* data() const { return m_data; }           // first byte of the tensor, 256-byte aligned, judge's own mapping
   std::size_t bytes() const { return m_bytes; }
+  const std::string& label() const { return m_label; }
+  std::byte* mapping() const { return m_map; }         // first byte of the file's mapping; file_bytes() long
+  static std::size_t guard_bytes();                    // inaccessible on both sides of every mapping
   int fd() const { return m_fd.get(); }
   std::size_t file_bytes() const { return m_file_bytes; }
   std::size_t offset() const { return m_offset; }      // of data() in the file
@@ -46,7 +50,8 @@ class SharedBuffer {
   Fd m_fd;
   std::byte* m_map = nullptr;
   std::byte* m_data = nullptr;
-  std::size_t m_bytes = 0, m_file_bytes = 0, m_offset = 0, m_map_bytes = 0;
+  std::size_t m_bytes = 0, m_file_bytes = 0, m_offset = 0;
+  std::string m_label;
 };
 
 // ---- used inside a runner only ----
@@ -55,7 +60,9 @@ struct BlockInfo { int index, count, worker, workers; void* scratch; };  // = fo
 using EntryPoint = void (*)(const void* args, const BlockInfo*);
 
 // The harness's own small loader: places an admitted object in RX and RO segments between guard pages, relocates, drops
-// write permission. memcpy, memmove, memset, memcmp resolve to the loader's own; nothing else resolves.
+// write permission. memcpy, memmove, memset, memcmp resolve to the loader's own; nothing else resolves. Images lie in an
+// address range of their own, so that a system call made by a kernel's own code is told from the harness's.
+inline constexpr std::uint64_t k_image_region_begin = 0x3000'0000'0000, k_image_region_end = 0x3100'0000'0000;
 class LoadedImage {
  public:
   static Result<LoadedImage> load(const std::string& object, const std::vector<std::string>& entries);
@@ -63,6 +70,7 @@ class LoadedImage {
   LoadedImage& operator=(LoadedImage&&) noexcept;
   ~LoadedImage();
   EntryPoint entry(const std::string& name) const;  // null when unknown
+  std::size_t code_bytes() const;
 
  private:
   LoadedImage() = default;
@@ -76,10 +84,13 @@ class WorkerPool {
  public:
   static Result<std::unique_ptr<WorkerPool>> make(const std::vector<int>& cores);
   virtual ~WorkerPool() = default;
+  virtual void arm() = 0;  // every worker is awake and waits for the next launch; keeps wake-ups out of the clock
   virtual void launch(EntryPoint, const void* args, std::int64_t grid) = 0;
   virtual Status reserve_scratch(std::size_t bytes) = 0;   // per worker, page-aligned, guard pages
   virtual void scrub(std::uint64_t pattern) = 0;
   virtual int workers() const = 0;
+  // "stack of worker 1", "scratch of worker 0" when the address lies in one of its guard pages, else null. Signal-safe.
+  virtual const char* guard_name(const void* address) const = 0;
 };
 
 }  // namespace forge
