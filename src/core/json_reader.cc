@@ -15,7 +15,7 @@ namespace forge {
 struct JsonReader::State {
   std::string where;
   std::optional<Error> error;
-  bool error_is_missing_key = false;
+  bool about_absent_key = false;
   struct Visited { const Json* object; std::set<std::string> known; std::string path; bool strict = true; };
   std::vector<Visited> objects;  // in reading order
   Visited* visited(const Json* object) {
@@ -48,6 +48,7 @@ bool JsonReader::ok() const { return !m_state->error; }
 void JsonReader::add_error(const std::string& key, const std::string& message, const std::string& fix) {
   if (m_state->error) return;
   m_state->error = Error{.code = Code::bad_input, .message = message, .file = m_state->where, .line = 0, .field = dotted(key), .fix = fix};
+  m_state->about_absent_key = !present() || !m_value->contains(key.substr(0, key.find_first_of(".[")));
 }
 
 bool JsonReader::wrong(const Json& value, const std::string& key, const char* expected) {
@@ -64,10 +65,7 @@ const Json* JsonReader::find(const std::string& key, bool need) {
   m_state->visited(m_value)->known.insert(key);
   const auto it = m_value->find(key);
   if (it != m_value->end() && !it->is_null()) return &*it;
-  if (need && ok()) {
-    add_error(key, it == m_value->end() ? "missing" : "must not be null");
-    m_state->error_is_missing_key = it == m_value->end();
-  }
+  if (need) add_error(key, it == m_value->end() ? "missing" : "must not be null");
   return nullptr;
 }
 
@@ -80,7 +78,7 @@ bool JsonReader::has(const std::string& key) const {
 
 Status JsonReader::finish() const {
   // A misspelt key is also a missing one; the misspelling is the better message.
-  if (m_state->error && !m_state->error_is_missing_key) return fail(*m_state->error);
+  if (m_state->error && !m_state->about_absent_key) return fail(*m_state->error);
   for (const State::Visited& v : m_state->objects) {
     if (!v.strict) continue;
     const std::vector<std::string> known(v.known.begin(), v.known.end());

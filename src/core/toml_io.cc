@@ -35,7 +35,7 @@ struct TomlReader::State {
   toml::table root;
   std::string file;
   std::optional<Error> error;
-  bool error_is_missing_key = false;
+  bool about_absent_key = false;
   struct Visited { std::set<std::string> known; std::string path; };
   std::map<const void*, Visited> tables;  // what was asked of which table
 };
@@ -78,10 +78,7 @@ const void* TomlReader::find(const std::string& key, bool need) {
   if (!m_table) return nullptr;
   note(key);
   if (const toml::node* node = as_node(m_table).as_table()->get(key)) return node;
-  if (need && !m_state->error) {
-    add_error(key, "missing");
-    m_state->error_is_missing_key = true;
-  }
+  if (need) add_error(key, "missing");
   return nullptr;
 }
 
@@ -94,16 +91,16 @@ int TomlReader::line(const std::string& key) const {
 
 void TomlReader::add_error(const std::string& key, const std::string& message, const std::string& fix) {
   if (!m_state || m_state->error) return;
-  // "judge[0].offset.A" is reported at the line of "offset".
-  m_state->error = Error{.code = Code::bad_input, .message = message, .file = m_state->file, .line = line(key.substr(0, key.find_first_of(".["))),
-                         .field = dotted(key), .fix = fix};
+  const std::string first = key.substr(0, key.find_first_of(".["));  // "offset.A" stands at the line of "offset"
+  m_state->error = Error{.code = Code::bad_input, .message = message, .file = m_state->file, .line = line(first), .field = dotted(key), .fix = fix};
+  m_state->about_absent_key = !m_table || !as_node(m_table).as_table()->contains(first);
 }
 
 bool TomlReader::ok() const { return !m_state->error; }
 
 Status TomlReader::finish() const {
   // A misspelt key is also a missing one; the misspelling is the better message.
-  if (m_state->error && !m_state->error_is_missing_key) return fail(*m_state->error);
+  if (m_state->error && !m_state->about_absent_key) return fail(*m_state->error);
   std::optional<Error> unknown;
   for (const auto& [table, visited] : m_state->tables) {
     const std::vector<std::string> known(visited.known.begin(), visited.known.end());
