@@ -37,6 +37,8 @@ class Admission {
   }
 
   void run() {
+    // Constructors first: the variable that they build is state too, but they say why.
+    for (const ElfSection& s : m_object.sections) check_constructors(s);
     for (std::size_t i = 1; i < m_object.sections.size() && !full(); ++i) check_section(i);
     for (std::size_t i = 1; i < m_object.symbols.size() && !full(); ++i) check_symbol(m_object.symbols[i]);
     for (const std::string& entry : m_entries) check_entry(entry);
@@ -73,13 +75,17 @@ class Admission {
     return fmt::format("`{}`+{:#x}", best->name, offset - best->value);
   }
 
+  void check_constructors(const ElfSection& s) {
+    const std::string_view n = s.name;
+    const bool runs_at_load = s.type == SHT_INIT_ARRAY || s.type == SHT_FINI_ARRAY || s.type == SHT_PREINIT_ARRAY || n == ".init" || n == ".fini" ||
+                              n.starts_with(".ctors") || n.starts_with(".dtors") || n.starts_with(".init_array") || n.starts_with(".fini_array");
+    if (s.size > 0 && runs_at_load) add("constructor", fmt::format("{} holds code to run at load or exit; nothing runs but the plan's entries: make the variable `static constexpr`, so that it needs no construction", n));
+  }
+
   void check_section(std::size_t i) {
     const ElfSection& s = m_object.sections[i];
     if (s.size == 0) return;
     const std::string_view n = s.name;
-    const bool runs_at_load = s.type == SHT_INIT_ARRAY || s.type == SHT_FINI_ARRAY || s.type == SHT_PREINIT_ARRAY || n == ".init" || n == ".fini" ||
-                              n.starts_with(".ctors") || n.starts_with(".dtors") || n.starts_with(".init_array") || n.starts_with(".fini_array");
-    if (runs_at_load) return add("constructor", fmt::format("{} holds code to run at load or exit; nothing runs but the plan's entries: make the variable `static constexpr`, so that it needs no construction", n));
     if (!s.allocated()) return;
     if (s.flags & SHF_TLS) return add("thread_local", fmt::format("{} is thread-local; use the block's scratch (`smem` in launch.toml), or a local variable", variable_in(i)));
     if (s.type == SHT_NOBITS) return add("writable_state", fmt::format("{} is state that would outlive a call; use a workspace (launch.toml) or a local variable", variable_in(i)));
@@ -96,6 +102,7 @@ class Admission {
     if (s.binding != STB_LOCAL && s.binding != STB_GLOBAL && s.binding != STB_WEAK) return add("ifunc", fmt::format("`{}` has binding {}, which a loader would unify across images", n, s.binding));
     if (s.section == SHN_UNDEF) {
       if (n.empty() || may_import(n)) return;
+      if (n == "_GLOBAL_OFFSET_TABLE_") return;  // only comes with relocations through it, which are refused with better words
       if (s.type == STT_TLS) return add("thread_local", fmt::format("`{}` is thread-local and defined elsewhere; a kernel has no thread-local data", n));
       return add("import", fmt::format("`{}` is not defined in the kernel; {}", n, import_advice(n)));
     }

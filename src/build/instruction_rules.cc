@@ -41,7 +41,7 @@ constexpr Forbidden kForbidden[] = {
     {"fldenv", kRounding}, {"fnclex", kRounding}, {"xbegin", kTransaction}, {"xend", kTransaction}, {"xabort", kTransaction},
     {"xtest", kTransaction}, {"xsusldtrk", kTransaction}, {"xresldtrk", kTransaction}, {"xsave*", kState}, {"xrstor*", kState},
     {"fxsave*", kState}, {"fxrstor*", kState}, {"frstor", kState}, {"fnsave", kState}, {"xsetbv", kState}, {"monitor*", kWait},
-    {"mwait*", kWait}, {"umonitor", kWait}, {"umwait", kWait}, {"tpause", kWait}, {"popf*", kFlags}, {"stac", kFlags}, {"clac", kFlags},
+    {"mwait*", kWait}, {"umonitor", kWait}, {"umwait", kWait}, {"tpause", kWait}, {"popf*", kFlags}, {"cli", kFlags}, {"sti", kFlags}, {"stac", kFlags}, {"clac", kFlags},
     {"vmcall", kVirtual}, {"vmmcall", kVirtual}, {"vmfunc", kVirtual}, {"encl*", kVirtual}, {"incssp*", kShadow}, {"rdssp*", kShadow},
     {"wrss*", kShadow}, {"wruss*", kShadow}, {"saveprevssp", kShadow}, {"rstorssp", kShadow}, {"setssbsy", kShadow},
     {"clrssbsy", kShadow}, {"senduipi", kShadow}, {"stui", kShadow}, {"clui", kShadow}, {"testui", kShadow}, {"ptwrite", kIo},

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "build/loops.h"
+#include "build/x86_decoder.h"
+#include "toy.h"
+
+namespace forge {
+namespace {
+
+using namespace testing;
+
+const char* const kFmaKernel = R"(#include "forge_args.h"
+#include <immintrin.h>
+extern "C" void scale(const forge_args* a, const forge_block*) {
+  __m256 sum[6];
+  for (auto& s : sum) s = _mm256_setzero_ps();
+  for (int i = 0; i + 48 <= a->n; i += 48) {
+#pragma GCC unroll 6
+    for (int k = 0; k < 6; ++k) {
+      __m256 v = _mm256_loadu_ps(a->x + i + 8 * k);
+      sum[k] = _mm256_fmadd_ps(v, v, sum[k]);
+    }
+  }
+  for (int k = 0; k < 6; ++k) _mm256_stream_ps(a->y + 8 * k, sum[k]);
+}
+)";
+
+InstructionMix mix_of(const std::string& source) {
+  const auto image = build_toy(source);
+  EXPECT_TRUE(image) << said(image);
+  if (!image) return {};
+  const auto mix = disassemble_object(image->bytes);
+  EXPECT_TRUE(mix) << mix.error().text();
+  return mix ? *mix : InstructionMix{};
+}
+
+std::int64_t like(const std::map<std::string, std::int64_t>& m, const std::string& prefix) {
+  std::int64_t n = 0;
+  for (const auto& [key, count] : m)
+    if (key.starts_with(prefix)) n += count;
+  return n;
+}
+
+TEST(Disassembly, FindsTheHotLoopAndCountsIt) {
+  const InstructionMix mix = mix_of(kFmaKernel);
+  EXPECT_EQ(mix.undecoded, 0);
+  EXPECT_EQ(mix.widest_vector_bits, 256);
+  ASSERT_FALSE(mix.loops.empty());
+  const LoopView& hot = mix.loops.front();
+  EXPECT_EQ(hot.symbol, "scale");
+  EXPECT_EQ(hot.fma, 6) << hot.listing;
+  EXPECT_EQ(hot.loads, 6) << hot.listing;
+  EXPECT_EQ(hot.stores, 0);
+  EXPECT_EQ(hot.spills, 0);
+  EXPECT_EQ(mix.spills, 0);
+  EXPECT_NE(hot.listing.find("vfmadd"), std::string::npos);
+  EXPECT_EQ(std::count(hot.listing.begin(), hot.listing.end(), '\n'), hot.instructions);
+  EXPECT_EQ(like(mix.hot, "vmovntps"), 0);
+  EXPECT_EQ(like(mix.mnemonics, "vmovntps"), 6);
+  std::int64_t all = 0;
+  for (const auto& [mnemonic, n] : mix.mnemonics) all += n;
+  EXPECT_EQ(all, mix.instructions);
+}
+
+TEST(Disassembly, SeesSpills) {
+  // Twenty-four accumulators do not fit in sixteen registers.
+  std::string source = "#include \"forge_args.h\"\n#include <immintrin.h>\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  __m256 s0 = _mm256_setzero_ps()";
+  for (int k = 1; k < 24; ++k) source += ", s" + std::to_string(k) + " = s0";
+  source += ";\n  for (int i = 0; i < a->n; ++i) {\n";
+  for (int k = 0; k < 24; ++k) source += "    s" + std::to_string(k) + " = _mm256_fmadd_ps(_mm256_broadcast_ss(a->x + i + " + std::to_string(k) + "), _mm256_loadu_ps(a->x + i * 8), s" + std::to_string(k) + ");\n";
+  source += "  }\n";
+  for (int k = 0; k < 24; ++k) source += "  _mm256_storeu_ps(a->y + 8 * " + std::to_string(k) + ", s" + std::to_string(k) + ");\n";
+  source += "}\n";
+  const InstructionMix mix = mix_of(source);
+  EXPECT_GT(mix.spills, 4);
+  ASSERT_FALSE(mix.loops.empty());
+  EXPECT_LE(std::count(mix.loops[0].listing.begin(), mix.loops[0].listing.end(), '\n'), 60);
+}
+
+TEST(Disassembly, LongListingsKeepBothEnds) {
+  std::string body;
+  for (int k = 0; k < 100; ++k) body += "\"vaddps %%ymm0, %%ymm1, %%ymm1\\n\"\n";
+  const InstructionMix mix = mix_of("#include \"forge_args.h\"\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  int n = a->n;\n  asm volatile(\"1:\\n\"\n" + body +
+                                    "\"decl %0\\njnz 1b\" : \"+r\"(n) :: \"xmm0\", \"xmm1\");\n}\n");
+  ASSERT_FALSE(mix.loops.empty());
+  const LoopView& l = mix.loops[0];
+  EXPECT_EQ(l.instructions, 102);
+  EXPECT_EQ(l.vector_instructions, 100);
+  EXPECT_EQ(std::count(l.listing.begin(), l.listing.end(), '\n'), 60) << l.listing;
+  EXPECT_NE(l.listing.find("jnz"), std::string::npos);
+  EXPECT_NE(l.listing.find("... 43 more"), std::string::npos) << l.listing;
+}
+
+// sub rcx,1 ; vfmadd231ps zmm0,zmm1,[rdi] ; inner: vaddps ymm2,ymm2,ymm2 ; jnz inner ; jnz outer ; ret
+const std::string kNested("\x48\x83\xe9\x01" "\x62\xf2\x75\x48\xb8\x07" "\xc5\xec\x58\xd2" "\x75\xfa" "\x75\xee" "\xc3", 19);
+
+TEST(Disassembly, InnermostLoopsOfRawCode) {
+  const InstructionMix mix = disassemble_code({{0x7000, kNested}}, "jit");
+  EXPECT_EQ(mix.undecoded, 0);
+  EXPECT_EQ(mix.instructions, 6);
+  ASSERT_EQ(mix.loops.size(), 1u);
+  EXPECT_EQ(mix.loops[0].symbol, "jit@0x7000");
+  EXPECT_EQ(mix.loops[0].offset, 10u);
+  EXPECT_EQ(mix.loops[0].instructions, 2);
+  EXPECT_EQ(mix.widest_vector_bits, 512);
+  EXPECT_EQ(mix.operands.at("vfmadd231ps zmm"), 1);
+  EXPECT_EQ(mix.operands.at("vfmadd231ps mem"), 1);
+  EXPECT_EQ(mix.hot.count("vfmadd231ps"), 0u);
+}
+
+TEST(Disassembly, OverlappingSamplesCountOnce) {
+  const InstructionMix whole = disassemble_code({{0x7000, kNested}}, "jit");
+  const InstructionMix parts = disassemble_code({{0x7004, kNested.substr(4)}, {0x7000, kNested.substr(0, 14)}, {0x7002, kNested.substr(2, 3)}}, "jit");
+  EXPECT_EQ(parts.mnemonics, whole.mnemonics);
+  EXPECT_EQ(parts.loops.size(), whole.loops.size());
+}
+
+TEST(Disassembly, SampleWithoutALoopIsTakenWhole) {
+  const InstructionMix mix = disassemble_code({{0x7000, kNested.substr(4, 10)}}, "jit");
+  ASSERT_EQ(mix.loops.size(), 1u);
+  EXPECT_EQ(mix.hot.at("vfmadd231ps"), 1);
+  EXPECT_EQ(disassemble_code({}, "jit").instructions, 0);
+}
+
+TEST(Loops, SiblingsAndSharedHeads) {
+  const auto loops_of = [](std::vector<std::pair<std::uint64_t, std::uint64_t>> jumps) {  // {at, to}, one byte an instruction
+    CodeRegion region{.symbol = "t", .bytes = {}, .lines = {}};
+    for (std::uint64_t i = 0; i < 20; ++i) region.lines.push_back({.offset = i, .length = 1});
+    for (auto [at, to] : jumps) region.lines[at].jump = true, region.lines[at].target = to;
+    std::vector<std::pair<std::size_t, std::size_t>> out;
+    for (const CodeLoop& l : innermost_loops(region)) out.emplace_back(l.first, l.last);
+    return out;
+  };
+  using V = std::vector<std::pair<std::size_t, std::size_t>>;
+  EXPECT_EQ(loops_of({{5, 2}, {10, 8}, {15, 0}}), (V{{2, 5}, {8, 10}}));  // two siblings in an outer loop
+  EXPECT_EQ(loops_of({{5, 2}, {9, 2}}), (V{{2, 5}}));                     // one head, two ends
+  EXPECT_EQ(loops_of({{5, 5}}), (V{{5, 5}}));
+  EXPECT_EQ(loops_of({{5, 9}}), (V{}));                                   // forward
+}
+
+TEST(Signature, CountsByMnemonicOperandAndScope) {
+  const InstructionMix mix = mix_of(kFmaKernel);
+  const auto check = [&](SignatureTerm t) { return check_signature({{t}}, mix); };
+  EXPECT_TRUE(check({.mnemonic = "vfmadd*ps", .operand = "ymm", .scope = Scope::hot_loop, .min = 6}).ok);
+  EXPECT_FALSE(check({.mnemonic = "vfmadd*ps", .operand = "ymm", .scope = Scope::hot_loop, .min = 7}).ok);
+  EXPECT_FALSE(check({.mnemonic = "vfmadd*ps", .operand = "zmm"}).ok);
+  EXPECT_TRUE(check({.mnemonic = "vfmadd*ps", .operand = "zmm", .min = 0, .max = 0}).ok);
+  EXPECT_TRUE(check({.mnemonic = "vmovntps", .operand = "mem", .min = 6}).ok);
+  EXPECT_FALSE(check({.mnemonic = "vmovntps", .scope = Scope::hot_loop}).ok);
+  EXPECT_FALSE(check({.mnemonic = "vmovntps", .max = 2}).ok);
+  const SignatureResult both = check_signature({{{.mnemonic = "vmovntps"}, {.mnemonic = "vdivps"}}}, mix);
+  EXPECT_FALSE(both.ok);
+  ASSERT_EQ(both.found.size(), 2u);
+  EXPECT_EQ(both.found[0], "vmovntps in image: 6 (min 1)");
+  EXPECT_EQ(both.found[1], "vdivps in image: 0 (min 1) - missed");
+  EXPECT_TRUE(check_signature({}, mix).ok);
+}
+
+}  // namespace
+}  // namespace forge
