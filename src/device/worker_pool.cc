@@ -129,6 +129,7 @@ class CpuWorkerPool final : public WorkerPool {
       m_workers[i].started = true;
       FORGE_TRY(pin(m_workers[i].thread, cores[i]));
     }
+    arm();  // every thread has done its start-up calls: a sandbox may close now
     return {};
   }
 
