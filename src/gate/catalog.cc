@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "util/text.h"
+
+namespace forge {
+namespace {
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+Error unknown_operator(const Paths& paths, const std::string& name) {
+  const auto known = operator_names(paths);
+  const std::string near = closest(name, known);
+  Error error{.code = Code::not_found, .message = fmt::format("there is no operator '{}'", name)};
+  error.file = (paths.data / "operators").string();
+  if (!near.empty()) error.fix = fmt::format("did you mean '{}'? ", near);
+  error.fix += known.empty() ? "no operator folders are here; set FORGE_DATA to the folder that holds operators/"
+                             : "known operators: " + join(known, ", ");
+  return error;
+}
+
+// The expert plugins beside the oracle, by name.
+std::vector<std::pair<std::string, fs::path>> find_experts(const fs::path& plugins) {
+  static const std::string prefix = "expert-", suffix = ".so";
+  std::vector<std::pair<std::string, fs::path>> experts;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(plugins, ignored)) {
+    const std::string file = entry.path().filename().string();
+    if (file.size() <= prefix.size() + suffix.size() || !file.starts_with(prefix) || !file.ends_with(suffix)) continue;
+    experts.emplace_back(file.substr(prefix.size(), file.size() - prefix.size() - suffix.size()), entry.path());
+  }
+  std::sort(experts.begin(), experts.end());
+  return experts;
+}
+
+}  // namespace
+
+std::vector<std::string> operator_names(const Paths& paths) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(paths.data / "operators", ignored)) {
+    std::error_code status;
+    if (fs::exists(entry.path() / "definition.json", status)) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name) {
+  if (!is_plain_name(name)) return fail(Code::bad_input, fmt::format("'{}' is not an operator name", name), "use letters, digits, _ and -");
+  OperatorFolder result;
+  result.folder = paths.data / "operators" / name;
+  std::error_code status;
+  if (!fs::is_directory(result.folder, status)) return fail(unknown_operator(paths, name));
+
+  const fs::path definition_file = result.folder / "definition.json", task_file = result.folder / "task.toml";
+  for (const fs::path& file : {definition_file, task_file}) {
+    if (fs::exists(file, status)) continue;
+    Error error{.code = Code::not_found, .message = fmt::format("operator '{}' has no {}", name, file.filename().string())};
+    error.file = file.string();
+    error.fix = "write it as docs/formats says";
+    return fail(error);
+  }
+  FORGE_TRY_ASSIGN(const std::string definition_text, read_file(definition_file));
+  FORGE_TRY_ASSIGN(result.definition, parse_definition(definition_text, definition_file.string()));
+  FORGE_TRY_ASSIGN(const std::string task_text, read_file(task_file));
+  FORGE_TRY_ASSIGN(result.task, parse_task_file(task_text, task_file.string(), result.definition));
+
+  result.oracle = paths.plugins / name / "oracle.so";
+  if (!fs::exists(result.oracle, status)) {
+    Error error{.code = Code::not_found, .message = fmt::format("the oracle plugin of operator '{}' is not built", name)};
+    error.file = result.oracle.string();
+    error.fix = fs::exists(result.folder / "oracle.cc", status) ? "build the project again: cmake --build build"
+                                                                 : "write oracle.cc in the operator's folder, then build";
+    return fail(error);
+  }
+  result.experts = find_experts(paths.plugins / name);
+  return result;
+}
+
+}  // namespace forge

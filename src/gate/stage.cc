@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "gate/numeric.h"
+
+namespace forge {
+namespace {
+
+constexpr std::int64_t k_unit = std::int64_t(1) << 16;  // elements that a thread takes at once
+constexpr std::size_t k_remembered = 4;                 // earlier contents that an old answer is recognised by
+constexpr double k_enough_bits = 32;                    // of symmetry, for content that does not repeat
+
+// A piece of work on one tensor.
+struct Unit { std::size_t tensor; bool output; std::int64_t begin, end; };
+std::vector<Unit> units_of(const std::vector<TensorSpec>& specs, const AxisValues& axes, bool output) {
+  std::vector<Unit> units;
+  for (std::size_t t = 0; t < specs.size(); ++t) {
+    if (specs[t].scalar) continue;
+    const std::int64_t count = element_count(specs[t], axes);
+    for (std::int64_t at = 0; at < count; at += k_unit) units.push_back({t, output, at, std::min(count, at + k_unit)});
+  }
+  return units;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OperandStage>> OperandStage::make(std::shared_ptr<JudgeContext> context, const AxisValues& axes, std::string label,
+                                                         std::vector<std::shared_ptr<BasePair>> bases, BaseMaker make_another) {
+  std::unique_ptr<OperandStage> stage(new OperandStage);
+  stage->m_context = std::move(context);
+  stage->m_axes = axes;
+  stage->m_label = std::move(label);
+  stage->m_bases = std::move(bases);
+  stage->m_make_another = std::move(make_another);
+  stage->m_repeats = action_bits(stage->m_context->op.task, axes) < k_enough_bits;
+  stage->m_random = Random(os_entropy());
+  const Definition& definition = stage->m_context->op.definition;
+  for (const TensorSpec& spec : definition.inputs) {
+    Operand operand;
+    if (!spec.scalar) {
+      FORGE_TRY_ASSIGN(operand.buffer, SharedBuffer::make(static_cast<std::size_t>(byte_count(spec, axes)), spec.name));
+      FORGE_TRY(operand.buffer->seal_for_reading());
+    }
+    stage->m_inputs.push_back(std::move(operand));
+  }
+  for (const TensorSpec& spec : definition.outputs) {
+    Operand operand;
+    FORGE_TRY_ASSIGN(operand.buffer, SharedBuffer::make(static_cast<std::size_t>(byte_count(spec, axes)), spec.name));
+    stage->m_outputs.push_back(std::move(operand));
+  }
+  return stage;
+}
+
+std::vector<ElementMap> OperandStage::maps(const std::vector<TensorSpec>& specs, const Action& action) const {
+  std::vector<ElementMap> result;
+  for (const TensorSpec& spec : specs) result.emplace_back(spec, m_axes, action);
+  return result;
+}
+
+Result<std::shared_ptr<BasePair>> OperandStage::next_base() {
+  if (m_repeats) return m_make_another();
+  return m_bases[m_random.below(m_bases.size())];
+}
+
+Status OperandStage::refresh() {
+  FORGE_TRY_ASSIGN(auto base, next_base());
+  if (m_now) m_past.push_front(std::move(*m_now));
+  if (m_past.size() > k_remembered) m_past.pop_back();
+  m_now = Content{std::move(base), draw_action(m_context->op.task, m_axes, m_random)};
+  for (Operand& output : m_outputs) output.poison = draw_poison(m_random);
+  fill_operands();
+  set_canaries();
+  return {};
+}
+
+// Inputs, poison of outputs and of workspaces, all past the caches. Through a staging block in L1, so that every store is a full
+// line whatever the symmetry gathers.
+void OperandStage::fill_operands() {
+  const Definition& definition = m_context->op.definition;
+  const auto input_maps = maps(definition.inputs, m_now->action);
+  auto units = units_of(definition.inputs, m_axes, false);
+  const auto outputs = units_of(definition.outputs, m_axes, true);
+  units.insert(units.end(), outputs.begin(), outputs.end());
+  m_context->team.run(static_cast<std::int64_t>(units.size()), [&](std::int64_t u, int) {
+    const Unit& unit = units[static_cast<std::size_t>(u)];
+    if (unit.output) {
+      const std::size_t size = bytes_of(definition.outputs[unit.tensor].dtype);
+      const Operand& operand = m_outputs[unit.tensor];
+      stream_pattern(operand.buffer->data() + static_cast<std::size_t>(unit.begin) * size, operand.poison,
+                     static_cast<std::size_t>(unit.end - unit.begin) * size);
+    } else {
+      const DType type = definition.inputs[unit.tensor].dtype;
+      alignas(64) std::byte staging[k_piece * 8];
+      for (std::int64_t at = unit.begin; at < unit.end; at += k_piece) {
+        const std::int64_t end = std::min(unit.end, at + k_piece);
+        input_maps[unit.tensor].copy(m_now->base->inputs[unit.tensor].data(), type, ElementMap::Sign::apply, at, end, staging);
+        stream_copy(m_inputs[unit.tensor].buffer->data() + static_cast<std::size_t>(at) * bytes_of(type), staging,
+                    static_cast<std::size_t>(end - at) * bytes_of(type));
+      }
+    }
+    finish_streaming();
+  });
+  for (auto& [image, spaces] : m_spaces)
+    for (Space& space : spaces) {
+      if (space.init == WorkspaceInit::clean) continue;  // zero since it was made; check() sees that it stays so
+      space.poison = draw_poison(m_random);
+      const auto chunks = static_cast<std::int64_t>((space.bytes + k_unit - 1) / k_unit);
+      m_context->team.run(chunks, [&](std::int64_t c, int) {
+        const std::size_t at = static_cast<std::size_t>(c) * k_unit;
+        stream_pattern(space.buffer.data() + at, space.poison, std::min<std::size_t>(k_unit, space.bytes - at));
+        finish_streaming();
+      });
+    }
+}
+
+template <class Visit>
+void OperandStage::each_buffer(Visit visit) const {
+  for (const Operand& operand : m_inputs)
+    if (operand.buffer) visit(*operand.buffer);
+  for (const Operand& operand : m_outputs) visit(*operand.buffer);
+  for (const auto& [image, spaces] : m_spaces)
+    for (const Space& space : spaces) visit(space.buffer);
+}
+
+// Random bytes in the slack around every tensor, new each time; drawn again from the seed to be compared.
+void OperandStage::set_canaries() {
+  m_canary_seed = m_random.next();
+  Random random(m_canary_seed);
+  each_buffer([&](const SharedBuffer& buffer) {
+    for (const auto slack : {buffer.slack_before(), buffer.slack_after()}) {
+      for (std::byte& b : slack) b = static_cast<std::byte>(random.next() >> 56);
+      flush_lines(slack.data(), slack.size());  // the last one may hold the tensor's end
+    }
+  });
+}
+
+std::string OperandStage::broken_canary() const {
+  Random random(m_canary_seed);
+  std::string found;
+  each_buffer([&](const SharedBuffer& buffer) {
+    bool after = false;
+    for (const auto slack : {buffer.slack_before(), buffer.slack_after()}) {
+      std::int64_t changed = 0;
+      for (const std::byte b : slack) changed += b != static_cast<std::byte>(random.next() >> 56);
+      if (changed && found.empty())
+        found = fmt::format("{} bytes just {} '{}' were overwritten", changed, after ? "behind" : "before", buffer.label());
+      after = true;
+    }
+  });
+  return found;
+}
+
+// Runners cannot map inputs writable (the seal), so a sample guards against a hole in that; small inputs are compared whole.
+std::string OperandStage::changed_input() const {
+  constexpr std::int64_t sampled_pieces = 64;
+  const Definition& definition = m_context->op.definition;
+  const auto input_maps = maps(definition.inputs, m_now->action);
+  Random random(os_entropy());
+  for (std::size_t t = 0; t < definition.inputs.size(); ++t) {
+    const TensorSpec& spec = definition.inputs[t];
+    if (spec.scalar) continue;
+    const std::size_t size = bytes_of(spec.dtype);
+    const std::int64_t count = element_count(spec, m_axes), pieces = (count + k_piece - 1) / k_piece;
+    const std::int64_t looks = std::min(pieces, sampled_pieces);
+    for (std::int64_t look = 0; look < looks; ++look) {
+      const std::int64_t p = pieces <= sampled_pieces ? look : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(pieces)));
+      const std::int64_t begin = p * k_piece, end = std::min(count, begin + k_piece);
+      std::byte staging[k_piece * 8];
+      input_maps[t].copy(m_now->base->inputs[t].data(), spec.dtype, ElementMap::Sign::apply, begin, end, staging);
+      if (std::memcmp(staging, m_inputs[t].buffer->data() + static_cast<std::size_t>(begin) * size, static_cast<std::size_t>(end - begin) * size) != 0)
+        return fmt::format("input '{}' was changed within elements {} to {}", spec.name, begin, end - 1);
+    }
+  }
+  return {};
+}
+
+std::string OperandStage::dirty_workspace() {
+  std::string found;
+  for (auto& [image, spaces] : m_spaces)
+    for (Space& space : spaces) {
+      if (space.init != WorkspaceInit::clean) continue;
+      const auto dirty = std::count_if(space.buffer.data(), space.buffer.data() + space.bytes, [](std::byte b) { return b != std::byte{0}; });
+      if (dirty == 0) continue;
+      if (found.empty()) found = fmt::format("'clean' workspace '{}' has {} bytes that are not zero after the call", space.name, dirty);
+      std::memset(space.buffer.data(), 0, space.bytes);
+    }
+  return found;
+}
+
+std::vector<Findings> OperandStage::compare_with(const Content& content) const {
+  const Definition& definition = m_context->op.definition;
+  const auto output_maps = maps(definition.outputs, content.action);
+  const auto units = units_of(definition.outputs, m_axes, true);
+  std::vector<std::vector<Findings>> by_thread(static_cast<std::size_t>(m_context->team.size()), std::vector<Findings>(definition.outputs.size()));
+  m_context->team.run(static_cast<std::int64_t>(units.size()), [&](std::int64_t u, int thread) {
+    const Unit& unit = units[static_cast<std::size_t>(u)];
+    const TensorSpec& spec = definition.outputs[unit.tensor];
+    const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+    const BaseOutput& base = content.base->outputs[unit.tensor];
+    const DType stored = stored_type(rule, spec);
+    alignas(64) std::byte expected[k_piece * 8];
+    alignas(64) float bound[k_piece];
+    for (std::int64_t at = unit.begin; at < unit.end; at += k_piece) {
+      const std::int64_t end = std::min(unit.end, at + k_piece);
+      output_maps[unit.tensor].copy(base.expected.data(), stored, ElementMap::Sign::apply, at, end, expected);
+      Piece piece{.got = m_outputs[unit.tensor].buffer->data() + static_cast<std::size_t>(at) * bytes_of(spec.dtype),
+                  .expected = expected, .bound = nullptr, .first = at, .count = end - at};
+      if (rule.kind == JudgeKind::scaled) {
+        output_maps[unit.tensor].copy(base.bound.data(), DType::f32, ElementMap::Sign::ignore, at, end, bound);
+        piece.bound = bound;
+      }
+      compare_piece(rule, spec.dtype, piece, m_outputs[unit.tensor].poison, by_thread[static_cast<std::size_t>(thread)][unit.tensor]);
+    }
+  });
+  std::vector<Findings> total(definition.outputs.size());
+  for (const auto& thread : by_thread)
+    for (std::size_t o = 0; o < total.size(); ++o) total[o].merge(thread[o]);
+  return total;
+}
+
+CheckResult OperandStage::check() {
+  if (!m_now) return {.reason = Reason::runner_broke, .detail = "check() before refresh(): there is no content to check"};
+  if (std::string problem = broken_canary(); !problem.empty())
+    return {.reason = Reason::out_of_bounds, .detail = fmt::format("{} (workload {})", problem, m_label)};
+  if (std::string problem = changed_input(); !problem.empty())
+    return {.reason = Reason::inputs_changed, .detail = fmt::format("{} (workload {})", problem, m_label)};
+  CheckResult result = verdict(compare_with(*m_now));
+  if (result.reason != Reason::accepted && result.reason != Reason::not_written) {
+    for (std::size_t age = 0; age < m_past.size(); ++age) {
+      const auto old = compare_with(m_past[age]);
+      if (std::any_of(old.begin(), old.end(), [](const Findings& f) { return f.bad() > 0; })) continue;
+      result.reason = Reason::stale_result;
+      result.detail = fmt::format("the outputs answer the content of {} call(s) ago, not this call's (workload {})", age + 1, m_label);
+      break;
+    }
+  }
+  const std::string dirty = dirty_workspace();
+  if (result.reason == Reason::accepted && !dirty.empty()) {
+    result.reason = Reason::dirty_workspace;
+    result.detail = fmt::format("{} (workload {})", dirty, m_label);
+  }
+  return result;
+}
+
+CheckResult OperandStage::verdict(const std::vector<Findings>& found) const {
+  const auto& outputs = m_context->op.definition.outputs;
+  CheckResult result;
+  Findings total;
+  std::size_t worst_output = 0, bad_output = outputs.size();
+  std::int64_t wanted = 0;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    wanted += element_count(outputs[o], m_axes);
+    total.merge(found[o]);
+    if (found[o].worst > found[worst_output].worst) worst_output = o;
+    if (found[o].bad() > 0 && bad_output == outputs.size()) bad_output = o;
+  }
+  result.elements = total.compared;
+  result.worst = total.worst;
+  if (total.compared != wanted || outputs.empty()) {
+    result.reason = Reason::wrong_result;
+    result.detail = fmt::format("only {} of {} elements were compared (workload {})", total.compared, wanted, m_label);
+    return result;
+  }
+  if (total.bad() == 0) {
+    result.detail = fmt::format("{}: largest error {:.3g} of its bound", outputs[worst_output].name, result.worst);
+    return result;
+  }
+  const Findings& f = found[bad_output];
+  const TensorSpec& spec = outputs[bad_output];
+  result.reason = total.not_written ? Reason::not_written : total.non_finite ? Reason::non_finite : Reason::wrong_result;
+  std::string counts;
+  if (total.not_written)
+    counts += fmt::format("; {} elements hold the poison that was there before the call (not written, or read before they were)", total.not_written);
+  if (total.non_finite) counts += fmt::format("; {} NaN or Inf where the oracle has none, or the reverse", total.non_finite);
+  if (total.wrong) counts += fmt::format("; {} outside the bound", total.wrong);
+  if (f.worst_index >= 0 && f.worst_index != f.first_bad) counts += "; worst " + describe(spec, bad_output, f.worst_index);
+  result.detail = fmt::format("{}{}; of {} elements (workload {})", describe(spec, bad_output, f.first_bad), counts, wanted, m_label);
+  return result;
+}
+
+// "C[3, 17]: 1.25, expected 1.31 +- 2e-6"
+std::string OperandStage::describe(const TensorSpec& spec, std::size_t o, std::int64_t index) const {
+  const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+  const ElementMap map(spec, m_axes, m_now->action);
+  const BaseOutput& base = m_now->base->outputs[o];
+  std::int64_t room = 0;
+  map.copy(base.expected.data(), stored_type(rule, spec), ElementMap::Sign::apply, index, index + 1, &room);
+  const double expected = decode(stored_type(rule, spec), &room);
+  float bound = 0;
+  if (rule.kind == JudgeKind::scaled) map.copy(base.bound.data(), DType::f32, ElementMap::Sign::ignore, index, index + 1, &bound);
+  const double got = decode(spec.dtype, m_outputs[o].buffer->data() + static_cast<std::size_t>(index) * bytes_of(spec.dtype));
+  std::string place;
+  std::int64_t rest = index;
+  for (std::size_t d = spec.shape.size(); d-- > 0;) {
+    const std::int64_t extent = m_axes.at(spec.shape[d]);
+    place = fmt::format("{}{}{}", rest % extent, place.empty() ? "" : ", ", place);
+    rest /= extent;
+  }
+  const std::string allowed =
+      rule.kind == JudgeKind::exact ? std::string("exactly") : fmt::format("+- {:.3g}", allowed_error(rule, static_cast<float>(expected), bound));
+  return fmt::format("{}[{}]: {:.9g}, expected {:.9g} {}", spec.name, place, got, expected, allowed);
+}
+
+}  // namespace forge

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that runners make on a stage's buffers, workspaces, and the battery's view of the current content.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "gate/numeric.h"
+#include "gate/stage.h"
+
+namespace forge {
+
+Result<std::vector<OperandStage::Space>> OperandStage::make_spaces(const ConcretePlan& plan) {
+  double total = 0;
+  for (const ConcreteWorkspace& workspace : plan.workspaces) total += static_cast<double>(workspace.bytes);
+  if (const double limit = m_context->op.task.workspace_limit_bytes; total > limit) {
+    Error error{.code = Code::bad_input, .message = fmt::format("the workspaces need {:.0f} bytes, the task allows {:.0f}", total, limit)};
+    error.field = "workspace.bytes";
+    error.fix = "use less workspace";
+    return fail(error);
+  }
+  std::vector<Space> spaces;
+  for (const ConcreteWorkspace& workspace : plan.workspaces) {
+    if (workspace.init == WorkspaceInit::prepared) {
+      Error error{.code = Code::bad_input, .message = fmt::format("workspace '{}': 'prepared' needs constant inputs, and this task declares none", workspace.name)};
+      error.field = "workspace.init";
+      error.fix = "use poison, zero or clean";
+      return fail(error);
+    }
+    const auto bytes = static_cast<std::size_t>(workspace.bytes);
+    FORGE_TRY_ASSIGN(SharedBuffer buffer, SharedBuffer::make(bytes, workspace.name, 1024));
+    std::memset(buffer.data(), 0, bytes);
+    spaces.push_back({std::move(buffer), bytes, workspace.name, workspace.init, {}});
+  }
+  return spaces;
+}
+
+CallSpec OperandStage::call_on_operands() const {
+  const Definition& definition = m_context->op.definition;
+  CallSpec call;
+  for (std::size_t i = 0; i < m_inputs.size(); ++i) {
+    call.inputs.push_back({m_inputs[i].buffer ? &*m_inputs[i].buffer : nullptr, Access::read});
+    call.input_shapes.push_back(shape_of(definition.inputs[i], m_axes));
+  }
+  for (std::size_t o = 0; o < m_outputs.size(); ++o) {
+    call.outputs.push_back({&*m_outputs[o].buffer, Access::write});
+    call.output_shapes.push_back(shape_of(definition.outputs[o], m_axes));
+  }
+  call.input_specs = definition.inputs;
+  call.output_specs = definition.outputs;
+  for (const Axis& axis : definition.axes)
+    if (!axis.constant) call.axes.emplace_back(axis.name, m_axes.at(axis.name));
+  call.scalars = scalars();
+  return call;
+}
+
+CallSpec OperandStage::call_for_expert() { return call_on_operands(); }
+
+Result<CallSpec> OperandStage::call_for(const Image& image, int workers) {
+  CallSpec call = call_on_operands();
+  FORGE_TRY_ASSIGN(call.plan, make_concrete(image.plan, m_axes, workers, workers));
+  call.layout = make_arg_layout(image.plan, m_context->op.definition);
+  const std::string key = fmt::format("{}:{}", image.sha256, workers);
+  auto found = m_spaces.find(key);
+  if (found == m_spaces.end()) {
+    FORGE_TRY_ASSIGN(auto spaces, make_spaces(call.plan));
+    found = m_spaces.emplace(key, std::move(spaces)).first;
+    if (m_now) set_canaries();  // the new buffers have canaries to be checked, too
+  }
+  for (const Space& space : found->second) call.workspaces.push_back({&space.buffer, Access::write});
+  return call;
+}
+
+std::span<std::byte> OperandStage::input(std::size_t i) const {
+  if (!m_inputs[i].buffer) return {};
+  return {m_inputs[i].buffer->data(), m_inputs[i].buffer->bytes()};
+}
+
+std::span<std::byte> OperandStage::output(std::size_t o) const { return {m_outputs[o].buffer->data(), m_outputs[o].buffer->bytes()}; }
+
+std::vector<double> OperandStage::expected_now(std::size_t o) const {
+  const TensorSpec& spec = m_context->op.definition.outputs[o];
+  const DType stored = stored_type(rule_of(m_context->op.task, spec.name), spec);
+  const ElementMap map(spec, m_axes, m_now->action);
+  std::vector<std::byte> moved(static_cast<std::size_t>(map.elements()) * bytes_of(stored));
+  map.copy(m_now->base->outputs[o].expected.data(), stored, ElementMap::Sign::apply, 0, map.elements(), moved.data());
+  std::vector<double> values(static_cast<std::size_t>(map.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode(stored, moved.data() + i * bytes_of(stored));
+  return values;
+}
+
+std::vector<double> OperandStage::allowed_now(std::size_t o) const {
+  const TensorSpec& spec = m_context->op.definition.outputs[o];
+  const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+  const auto expected = expected_now(o);
+  std::vector<float> bounds(expected.size());
+  if (rule.kind == JudgeKind::scaled)
+    ElementMap(spec, m_axes, m_now->action)
+        .copy(m_now->base->outputs[o].bound.data(), DType::f32, ElementMap::Sign::ignore, 0, static_cast<std::int64_t>(bounds.size()), bounds.data());
+  std::vector<double> allowed(expected.size());
+  for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
+  return allowed;
+}
+
+}  // namespace forge
