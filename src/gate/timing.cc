@@ -119,6 +119,10 @@ double half_width(const RatioStats& r) {  // of the log ratio, at kAlpha
 
 }  // namespace
 
+Result<JobResult> run_job(const JobPlan& plan, const std::vector<JobSide>& sides, Stage& stage, Random& random, const std::string& what) {
+  return Job(plan, sides, stage, random).run(what);
+}
+
 std::vector<double> inside_seconds(const std::vector<CallTiming>& calls) {
   std::vector<double> out;
   for (const auto& c : calls) out.push_back(c.inside_s);
