@@ -38,11 +38,15 @@ class Block {
   }
   std::byte* data() const { return m_data.get(); }
   template <class T>
-  T* as() const { return reinterpret_cast<T*>(m_data.get()); }
+  T* as() const {
+    return reinterpret_cast<T*>(m_data.get());
+  }
   std::size_t bytes() const { return m_bytes; }
 
  private:
-  struct Free { void operator()(void* p) const { std::free(p); } };
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
   std::size_t m_bytes = 0;
   std::unique_ptr<std::byte, Free> m_data;
 };
@@ -60,8 +64,10 @@ class StandIns {
       for (float& v : pattern) v = static_cast<float>(source.normal());
       const std::size_t count = block.bytes() / (t.bits / 8);
       for (std::size_t i = 0; i < count; i++) {
-        if (t.bits == 16) block.as<std::uint16_t>()[i] = fill::float_to_bf16(pattern[i % 1021]);
-        else block.as<float>()[i] = pattern[i % 1021];
+        if (t.bits == 16)
+          block.as<std::uint16_t>()[i] = fill::float_to_bf16(pattern[i % 1021]);
+        else
+          block.as<float>()[i] = pattern[i % 1021];
       }
     }
   }
@@ -95,7 +101,11 @@ struct Choice {
 inline Choice fastest(const std::vector<Way>& ways, const std::vector<forge_tensor>& tensors, double budget_s = 0.4) {
   using Clock = std::chrono::steady_clock;
   const StandIns stand_ins(tensors);
-  struct Entry { const Way* way; std::function<void()> run; double best = 1e300; };
+  struct Entry {
+    const Way* way;
+    std::function<void()> run;
+    double best = 1e300;
+  };
   std::vector<Entry> entries;
   Choice choice;
   for (const Way& way : ways) {
@@ -173,8 +183,12 @@ struct Adapter {
     if (!a.expert) return 1;
     return a.guarded([&] { a.expert->plan({in, in + inputs}, {out, out + outputs}); });
   }
-  static int32_t prepare(void* p) { return self(p).guarded([&] { self(p).expert->prepare(); }); }
-  static int32_t run(void* p) { return self(p).guarded([&] { self(p).expert->run(); }); }
+  static int32_t prepare(void* p) {
+    return self(p).guarded([&] { self(p).expert->prepare(); });
+  }
+  static int32_t run(void* p) {
+    return self(p).guarded([&] { self(p).expert->run(); });
+  }
   static const char* error_text(void* p) { return self(p).error.c_str(); }
   static void destroy(void* p) { delete static_cast<Adapter*>(p); }
 };
@@ -182,8 +196,8 @@ struct Adapter {
 template <class T>
 const forge_expert_v1* adapt(const char* operator_name, const char* name, bool composed, bool allocates_in_run) {
   using A = Adapter<T>;
-  static const forge_expert_v1 table{FORGE_EXPERT_VERSION, operator_name, name, composed, allocates_in_run, A::create, A::describe,
-                                     A::plan, A::prepare, A::run, A::error_text, A::destroy};
+  static const forge_expert_v1 table{FORGE_EXPERT_VERSION, operator_name, name,       composed, allocates_in_run, A::create,
+                                     A::describe,          A::plan,       A::prepare, A::run,   A::error_text,    A::destroy};
   return &table;
 }
 

@@ -18,7 +18,7 @@ class Source {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }                      // [0, 1)
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }                                          // [0, 1)
   std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n)); }  // n > 0
   // Near enough to N(0, 1): the sum of 12 uniforms less 6. Bounded by 6, hence finite whatever it is scaled with.
   double normal() {

@@ -51,23 +51,36 @@ class Program {
   void add(const typename Primitive::primitive_desc& pd, std::vector<std::pair<int, dnnl::memory>> args) {
     if (pd.scratchpad_desc().get_size() > 0) args.emplace_back(DNNL_ARG_SCRATCHPAD, temporary(pd.scratchpad_desc()));
     m_names += (m_names.empty() ? "" : " + ") + std::string(pd.impl_info_str());
-    Step step{Primitive(pd), {}, {}};
+    Step step{Primitive(pd), {}, {}, {}};
     for (auto& [index, memory] : args) {
       step.args.push_back({index, memory.get()});
       step.memories.push_back(std::move(memory));
     }
     m_steps.push_back(std::move(step));
   }
+  // Code between the primitives that is not oneDNN's; describe() must say so.
+  void add_call(const std::string& name, std::function<void()> call) {
+    m_names += (m_names.empty() ? "" : " + ") + name;
+    m_steps.push_back({{}, {}, {}, std::move(call)});
+  }
   void run() {
     for (const Step& step : m_steps) {
-      if (dnnl_primitive_execute(step.primitive.get(), m_stream.get(), static_cast<int>(step.args.size()), step.args.data()) != dnnl_success)
+      if (step.call)
+        step.call();
+      else if (dnnl_primitive_execute(step.primitive.get(), m_stream.get(), static_cast<int>(step.args.size()), step.args.data()) !=
+               dnnl_success)
         throw std::runtime_error("dnnl_primitive_execute failed");
     }
   }
   const std::string& names() const { return m_names; }  // oneDNN's names of the implementations, in order
 
  private:
-  struct Step { dnnl::primitive primitive; std::vector<dnnl_exec_arg_t> args; std::vector<dnnl::memory> memories; };
+  struct Step {
+    dnnl::primitive primitive;
+    std::vector<dnnl_exec_arg_t> args;
+    std::vector<dnnl::memory> memories;
+    std::function<void()> call;
+  };
   dnnl::engine m_engine;
   dnnl::stream m_stream;
   std::vector<Block> m_blocks;

@@ -15,8 +15,8 @@ using forge::fill::Source;
 
 constexpr double kEps = 1e-6;
 
-int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count,
-                 double* const* results, double* const*, int64_t begin, int64_t end) {
+int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count, double* const* results,
+                 double* const*, int64_t begin, int64_t end) {
   if (input_count != 3 || output_count != 2) return 1;
   const int64_t h = outputs[0].shape[1];
   const auto* weight = static_cast<const uint16_t*>(inputs[2].data);
@@ -59,9 +59,15 @@ int32_t adversarial(const forge_tensor* inputs, int32_t input_count, uint64_t se
     for (int64_t c = 0; c < h; c++) {
       double a = source.normal(), b = source.normal();
       switch (variant) {
-        case 0: b = -a * (1 + b / 64); break;
-        case 1: a = c == chosen ? 1e4 : a; break;
-        case 2: a *= 1e-4, b *= 1e-4; break;
+        case 0:
+          b = -a * (1 + b / 64);
+          break;
+        case 1:
+          a = c == chosen ? 1e4 : a;
+          break;
+        case 2:
+          a *= 1e-4, b *= 1e-4;
+          break;
         case 3:
           if (r % 2) a = b = 0;
           break;
@@ -69,7 +75,8 @@ int32_t adversarial(const forge_tensor* inputs, int32_t input_count, uint64_t se
           a = static_cast<double>(128 + source.below(127)) * (source.below(2) ? 1 : -1);
           b = a < 0 ? -0.5 : 0.5;
           break;
-        default: a = std::ldexp(a, ramp(c)), b = std::ldexp(b, ramp(c));
+        default:
+          a = std::ldexp(a, ramp(c)), b = std::ldexp(b, ramp(c));
       }
       hidden[c] = float_to_bf16(static_cast<float>(a));
       residual[c] = float_to_bf16(static_cast<float>(b));

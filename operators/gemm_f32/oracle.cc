@@ -15,8 +15,8 @@ using forge::fill::Source;
 // Columns of C that are worked on together: their rows of B are transposed into fp64 once, then the inner loop runs over columns.
 constexpr int kColumns = 16;
 
-int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count,
-                 double* const* results, double* const* scale, int64_t begin, int64_t end) {
+int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count, double* const* results,
+                 double* const* scale, int64_t begin, int64_t end) {
   if (input_count != 2 || output_count != 1) return 1;
   const auto* a = static_cast<const float*>(inputs[0].data);
   const auto* b = static_cast<const float*>(inputs[1].data);
@@ -68,8 +68,12 @@ int32_t adversarial(const forge_tensor* inputs, int32_t input_count, uint64_t se
           case 1:
             if (t == 0 && p != only) value = 0;
             break;
-          case 2: value = 1 + source.uniform(); break;
-          case 3: value = std::ldexp(value, (p % 2 == t ? 20 : -20)); break;
+          case 2:
+            value = 1 + source.uniform();
+            break;
+          case 3:
+            value = std::ldexp(value, (p % 2 == t ? 20 : -20));
+            break;
           default:
             if (p != 0 && p != k - 1) value = 0;
         }

@@ -11,8 +11,8 @@ namespace {
 
 using forge::fill::Source;
 
-int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count,
-                 double* const* results, double* const*, int64_t begin, int64_t end) {
+int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count, double* const* results,
+                 double* const*, int64_t begin, int64_t end) {
   if (input_count != 1 || output_count != 1) return 1;
   const int64_t columns = outputs[0].shape[1];
   for (int64_t r = begin; r < end; r++) {
@@ -46,13 +46,26 @@ int32_t adversarial(const forge_tensor* inputs, int32_t input_count, uint64_t se
     for (int64_t c = 0; c < columns; c++) {
       double value = source.normal();
       switch (variant % kVariants) {
-        case 0: value = c == chosen ? 1e4 : value; break;
-        case 1: value = height; break;
-        case 2: value = static_cast<double>(odd ? columns - c : c) / 64 + value / 256; break;
-        case 3: value += odd ? -1e4 : 1e4; break;
-        case 4: value = c != chosen && source.below(2) ? -1e30 : value; break;
-        case 5: value = c == (odd ? 0 : columns - 1) ? value : -1e30; break;
-        default: value = -300 - std::fabs(height) + value;
+        case 0:
+          value = c == chosen ? 1e4 : value;
+          break;
+        case 1:
+          value = height;
+          break;
+        case 2:
+          value = static_cast<double>(odd ? columns - c : c) / 64 + value / 256;
+          break;
+        case 3:
+          value += odd ? -1e4 : 1e4;
+          break;
+        case 4:
+          value = c != chosen && source.below(2) ? -1e30 : value;
+          break;
+        case 5:
+          value = c == (odd ? 0 : columns - 1) ? value : -1e30;
+          break;
+        default:
+          value = -300 - std::fabs(height) + value;
       }
       x[c] = static_cast<float>(value);
     }

@@ -12,7 +12,9 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
 
-struct Shape { memory::dim m, n, k; };
+struct Shape {
+  memory::dim m, n, k;
+};
 Shape shape_of(const std::vector<forge_tensor>& t) { return {t[0].shape[0], t[1].shape[0], t[0].shape[1]}; }
 
 std::function<void()> matmul(const std::vector<forge_tensor>& t, bool own_layout, bool own_source) {

@@ -38,7 +38,7 @@ std::function<void()> blocked(const std::vector<forge_tensor>& t, int64_t block)
   }
   return [programs] {
     bool failed = false;
-#pragma omp parallel num_threads(static_cast<int>(programs.size())) reduction(|| : failed)
+#pragma omp parallel num_threads(static_cast <int>(programs.size())) reduction(|| : failed)
     {
       try {
         programs[omp_get_thread_num()]->run();
@@ -56,7 +56,8 @@ class OneDnn {
   void plan(const std::vector<forge_tensor>& inputs, const std::vector<forge_tensor>& outputs) {
     m_choice = fastest({{"softmax on the whole tensor", whole},
                         {"softmax by blocks of 4 rows", [](const auto& t) { return blocked(t, 4); }},
-                        {"softmax by blocks of 64 rows", [](const auto& t) { return blocked(t, 64); }}},
+                        {"softmax by blocks of 64 rows", [](const auto& t) { return blocked(t, 64); }},
+                        {"softmax by blocks of 256 rows", [](const auto& t) { return blocked(t, 256); }}},
                        {inputs[0], outputs[0]});
   }
   void prepare() {}
