@@ -32,14 +32,16 @@ struct BlueprintDecision {
   std::vector<std::string> depends_on;    // names of earlier decisions
 };
 
-struct BlueprintConstraint { Expr must; std::string message; };  // over decision values that are integers, properties and axes
+// Over decision values that are integers, <decision>_is_<value> (0 or 1), <decision>_rows and _columns of values like 6x16, the
+// machine's properties and the axes.
+struct BlueprintConstraint { Expr must; std::string message; };
 
 struct Blueprint {
   std::string operator_name;
   std::vector<std::string> targets;
   std::vector<BlueprintDecision> decisions;
   std::vector<BlueprintConstraint> constraints;
-  std::string source_template, plan_template, source_name;
+  std::string source_template, plan_template, source_name, plan_name;  // names without .in
   fs::path folder;
 };
 using Choices = std::map<std::string, std::string>;
@@ -47,7 +49,9 @@ using Choices = std::map<std::string, std::string>;
 Result<Blueprint> load_blueprint(const Paths&, const std::string& operator_name, const TargetSpec&);
 // Values that are possible on this machine.
 std::vector<const BlueprintOption*> possible(const BlueprintDecision&, const Names&);
-// Says which constraint fails.
+// Every decision's default. Possible on every machine.
+Choices default_choices(const Blueprint&);
+// Demands a possible value for every decision, and says which constraint fails.
 Status check_choices(const Blueprint&, const Choices&, const Names&);
 Result<KernelPackage> render(const Blueprint&, const Choices&, const TargetSpec&, const Names&);
 
