@@ -2,6 +2,8 @@
 // Damaged objects: whatever is flipped or cut, the readers answer and never crash (run under the sanitizers too).
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "toy.h"
 #include "util/random.h"
 
@@ -24,7 +26,9 @@ const Image& good_image() {
 // Everything that reads a foreign object. Returns whether it was admitted.
 bool read_all(const std::string& object, const LaunchPlan& plan) {
   const auto mix = disassemble_object(object);
-  if (mix) EXPECT_LE(mix->loops.size(), 4u);
+  if (mix) {
+    EXPECT_LE(mix->loops.size(), 4u);
+  }
   const auto admitted = admit_cpu_object(object, plan);
   if (!admitted) {
     EXPECT_FALSE(admitted.error().rule.empty());
