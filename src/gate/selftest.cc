@@ -92,12 +92,12 @@ KernelPackage with_spin(const KernelPackage& package, std::int64_t turns) {
   KernelPackage out = package;
   out.origin = fmt::format("{} with a spin of {}", package.origin, turns);
   out.source += fmt::format(
-      "\nextern \"C\" __attribute__((visibility(\"default\"))) void forge_spin(const forge_args*, const forge_block*) {{\n"
+      "\nextern \"C\" __attribute__((visibility(\"default\"))) void selftest_spin(const forge_args*, const forge_block*) {{\n"
       "  unsigned long x = 1;\n"
       "  for (long i = 0; i < {}L; ++i) __asm__ volatile(\"addq $1, %0\" : \"+r\"(x));\n"
       "}}\n",
       turns);
-  out.plan_text += "\n[[launch]]\nentry = \"forge_spin\"\ngrid = \"resident\"\n";
+  out.plan_text += "\n[[launch]]\nentry = \"selftest_spin\"\ngrid = \"resident\"\n";
   return out;
 }
 
