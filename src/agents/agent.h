@@ -37,6 +37,15 @@ struct BranchOutcome {
   bool reverted = false;                     // ended no better than the global best plus the floor
 };
 
+// The architecture agent's lab: diagnostics on the target, journalled like everything else. What it measures is unchecked and can
+// steer a plan, never reach a verdict.
+class Lab {
+ public:
+  virtual ~Lab() = default;
+  virtual Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) = 0;   // paired with the first one
+  virtual bool may_go_on() const = 0;                                                    // budget, user
+};
+
 struct PlanRequest {
   Task task;
   Definition definition;
@@ -49,6 +58,7 @@ struct PlanRequest {
   // Of a later generation: the decisions that the reference records (its makers' own, from an earlier run), and what failed then.
   std::vector<std::pair<std::string, std::string>> earlier_decisions;
   std::vector<FailureCondition> avoided;
+  Lab* lab = nullptr;                        // null: none granted
 };
 struct ReviseRequest {
   PlanRequest first;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goals and budgets. Both are read from recorded figures only, so that a replay agrees.
+// Goals and budgets, and the lab that is bound by them. Both are read from recorded figures only, so that a replay agrees.
 #include <algorithm>
 
 #include "evolve/flow.h"
+#include "util/progress.h"
 
 namespace forge {
 
@@ -28,6 +29,10 @@ bool budget_spent(const Flow& flow) {
   const double reserve = 3 * flow.desk.mean_hand_in_seconds();
   return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds || s.wall_seconds + reserve >= budget.wall_seconds;
 }
+
+Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& packages) { return m_flow.desk.time("lab", "", packages); }
+
+bool FlowLab::may_go_on() const { return !stop_requested() && !budget_spent(m_flow); }
 
 const PairedTiming* pairing(const Verdict& v, const std::string& against) {
   if (!v.measurement()) return nullptr;

@@ -33,25 +33,10 @@ void Desk::say(const std::string& line) const {
   if (m_parts.say && !m_parts.journal->replaying()) m_parts.say(line);
 }
 
-// A resumed run has its reference and floor from the record; the gate itself has to be set up again before it can work.
-Status Desk::wake(Needs needs) {
-  if (needs == Needs::nothing) return {};
-  if (!m_opened) {
-    FORGE_TRY(m_parts.gate->open());
-    m_opened = true;
-  }
-  if (needs == Needs::floor && !m_floored) {
-    FORGE_TRY(m_parts.gate->measure_floor());
-    m_floored = true;
-  }
-  return {};
-}
-
-Result<Json> Desk::ask(const std::string& type, const Json& request, Needs needs, const Work& work) {
+Result<Json> Desk::ask(const std::string& type, const Json& request, const Work& work) {
   if (stop_requested()) return fail(Code::interrupted, "stopped");
   const double before = m_parts.journal->elapsed_seconds();
   FORGE_TRY_ASSIGN(const std::string text, m_parts.journal->step(type, dump(request), [&]() -> Result<std::string> {
-    FORGE_TRY(wake(needs));
     FORGE_TRY_ASSIGN(const Json response, work());
     return dump(response);
   }));
@@ -60,7 +45,7 @@ Result<Json> Desk::ask(const std::string& type, const Json& request, Needs needs
 }
 
 Status Desk::decide(const std::string& type, const Json& request) {
-  FORGE_TRY(ask(type, request, Needs::nothing, [] { return Result<Json>(Json(nullptr)); }));
+  FORGE_TRY(ask(type, request, [] { return Result<Json>(Json(nullptr)); }));
   return {};
 }
 
@@ -70,7 +55,7 @@ Status Desk::start(const Task& task) {
   request["task"] = to_json_value(task);
   request["machine"] = to_json_value(*m_parts.machine);
   request["heritage"] = heritage_to_json(m_parts.heritage);
-  FORGE_TRY(ask("run.start", request, Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY(ask("run.start", request, [&]() -> Result<Json> {
     Json response;
     response["format"] = 1;
     response["forge"] = kForgeVersion;
@@ -82,25 +67,23 @@ Status Desk::start(const Task& task) {
 }
 
 Result<ReferenceInfo> Desk::open() {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.open", Json::object(), Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.open", Json::object(), [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const ReferenceInfo r, m_parts.gate->open());
-    m_opened = true;
     return reference_to_json(r);
   }));
   return read_reference(j);
 }
 
 Result<NoiseFloor> Desk::measure_floor() {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.floor", Json::object(), Needs::open_gate, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.floor", Json::object(), [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const NoiseFloor f, m_parts.gate->measure_floor());
-    m_floored = true;
     return to_json_value(f);
   }));
   return read_noise_floor(j, kWhere);
 }
 
 Result<Evidence> Desk::analyse() {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.analyse", Json::object(), Needs::open_gate, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.analyse", Json::object(), [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const Evidence e, m_parts.gate->analyse());
     return to_json_value(e);
   }));
@@ -110,7 +93,7 @@ Result<Evidence> Desk::analyse() {
 Result<std::vector<Retrieved>> Desk::retrieve(const Names& names) {
   Json listed = Json::object();
   for (const auto& [key, value] : names) listed[key] = value;
-  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.retrieve", object("names", listed), Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.retrieve", object("names", listed), [&]() -> Result<Json> {
     return retrieved_to_json(forge::retrieve(*m_parts.knowledge, *m_parts.machine, names));
   }));
   return read_retrieved(j);
@@ -128,7 +111,7 @@ Result<Verdict> Desk::submit(const Submission& s, const HandInLabel& label) {
   request["branch_best"] = sha_or_null(s.branch_best);
   request["global_best"] = sha_or_null(s.global_best);
   const double before = m_gate_seconds;
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.submit", request, Needs::floor, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.submit", request, [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->submit(s));
     return to_json_value(v);
   }));
@@ -144,7 +127,7 @@ Result<std::vector<Diagnostic>> Desk::time(const std::string& purpose, const std
   request["purpose"] = purpose;
   request["milestone"] = milestone;
   request["packages"] = sha_list(packages);
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.time", request, Needs::floor, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.time", request, [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const auto diagnostics, m_parts.gate->time(packages));
     return diagnostics_to_json(diagnostics);
   }));
@@ -152,7 +135,7 @@ Result<std::vector<Diagnostic>> Desk::time(const std::string& purpose, const std
 }
 
 Result<Evidence> Desk::examine(const KernelPackage& package) {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.examine", object("package", package_hash(package)), Needs::open_gate, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.examine", object("package", package_hash(package)), [&]() -> Result<Json> {
     const Result<Evidence> e = m_parts.gate->examine(package);
     if (e) return object("evidence", to_json_value(*e));
     if (e.error().code != Code::build_failed) return fail(e.error());
@@ -168,7 +151,7 @@ Result<Verdict> Desk::confirm(const KernelPackage& package, const std::vector<Si
   request["package"] = package_hash(package);
   request["mechanisms"] = Json::array();
   for (const auto& s : mechanisms) request["mechanisms"].push_back(to_json_value(s));
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.confirm", request, Needs::floor, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.confirm", request, [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->confirm(package, mechanisms));
     return to_json_value(v);
   }));
@@ -176,7 +159,7 @@ Result<Verdict> Desk::confirm(const KernelPackage& package, const std::vector<Si
 }
 
 Result<Verdict> Desk::against_expert(const KernelPackage& package) {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.against_expert", object("package", package_hash(package)), Needs::floor, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("gate.against_expert", object("package", package_hash(package)), [&]() -> Result<Json> {
     FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->against_expert(package));
     return to_json_value(v);
   }));
@@ -187,7 +170,7 @@ Result<std::vector<std::string>> Desk::adopted(const std::vector<std::string>& c
   Json request;
   request["cites"] = cites;
   request["package"] = confirmation.package_sha;
-  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.adopted", request, Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("knowledge.adopted", request, [&]() -> Result<Json> {
     Json out = Json::array();
     if (!m_parts.paths) return out;
     for (const auto& id : cites) {
@@ -206,7 +189,7 @@ Result<Generation> Desk::seal(Generation generation, bool promote) {
   request["number"] = generation.number;
   request["package"] = generation.id;
   request["promote"] = promote;
-  FORGE_TRY_ASSIGN(const Json j, ask("vault.seal", request, Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask("vault.seal", request, [&]() -> Result<Json> {
     generation.date = utc_now();
     if (!m_parts.home.empty()) {
       FORGE_TRY_ASSIGN(Vault vault, Vault::open(m_parts.home));
@@ -222,7 +205,7 @@ Status Desk::propose(const Task& task, const std::vector<Ablation>& ablations) {
   Json listed = Json::array();
   for (const auto& a : ablations)
     listed.push_back(Json{{"decision", a.decision}, {"value", a.value}, {"alternative", a.alternative}, {"effect", a.effect}});
-  FORGE_TRY(ask("knowledge.propose", object("ablations", listed), Needs::nothing, [&]() -> Result<Json> {
+  FORGE_TRY(ask("knowledge.propose", object("ablations", listed), [&]() -> Result<Json> {
     if (m_parts.home.empty()) return Json::array();
     FORGE_TRY_ASSIGN(const auto ids, propose_entries(m_parts.home, task.operator_name, ablations, *m_parts.machine));
     return Json(ids);
@@ -233,7 +216,7 @@ Status Desk::propose(const Task& task, const std::vector<Ablation>& ablations) {
 Status Desk::record_uses(const std::vector<UseRow>& rows) {
   Json listed = Json::array();
   for (const auto& r : rows) listed.push_back(Json{{"entry", r.entry}, {"use", name(r.use)}, {"generation", r.generation}});
-  const auto asked = ask("knowledge.uses", object("uses", listed), Needs::nothing, [&]() -> Result<Json> {
+  const auto asked = ask("knowledge.uses", object("uses", listed), [&]() -> Result<Json> {
     if (!m_parts.home.empty()) FORGE_TRY(forge::record_uses(m_parts.home, rows));
     return Json(nullptr);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run's one door to the outside world: every call goes through Journal::step with a canonical request, and what comes back
 // is always read from the record's text, so that a live run, a resumed one and a replay see the same bytes.
-// The gate is woken (opened, floor measured) only before the first call that really reaches it.
+// The gate opens itself when a call first reaches it, so a resumed run measures nothing again.
 #pragma once
 #include <functional>
 #include <string>
@@ -43,13 +43,10 @@ class Desk {
   double mean_hand_in_seconds() const { return m_hand_ins ? m_hand_in_seconds / m_hand_ins : 0; }
 
  private:
-  enum class Needs { nothing, open_gate, floor };
   using Work = std::function<Result<Json>()>;
-  Result<Json> ask(const std::string& type, const Json& request, Needs, const Work&);
-  Status wake(Needs);
+  Result<Json> ask(const std::string& type, const Json& request, const Work&);
 
   const RunParts& m_parts;
-  bool m_opened = false, m_floored = false;            // in this process
   double m_gate_seconds = 0, m_hand_in_seconds = 0;
   int m_hand_ins = 0;
 };

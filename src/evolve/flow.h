@@ -32,12 +32,25 @@ struct Branch {
   bool base_is_best() const { return best && !accepted.empty() && best->sha == accepted.back().sha; }
 };
 
+struct Flow;
+class FlowLab final : public Lab {      // the architect's, over the same desk and budget
+ public:
+  explicit FlowLab(Flow& flow) : m_flow(flow) {}
+  Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override;
+  bool may_go_on() const override;
+
+ private:
+  Flow& m_flow;
+};
+
 struct Flow {
   Flow(const Task& t, const RunParts& p) : task(t), parts(p), desk(p) { public_task_file = p.op->task; public_task_file.hidden.clear(); }
+  Flow(const Flow&) = delete;
 
   const Task& task;
   const RunParts& parts;
   Desk desk;
+  FlowLab lab{*this};
   TaskFile public_task_file;            // what agents may see
   PlanRequest request;                  // of the first plan; revisions quote it
   RunResult result;

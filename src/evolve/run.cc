@@ -25,7 +25,7 @@ Result<RunResult> passes(Flow& flow) {
     flow.result.stop = flow.branches.back().outcome.stop;
     if (!flow.task.revise) break;                  // the first plan only: its own reason stands
     FORGE_TRY_ASSIGN(plan, revise(flow));          // exhausted, plateau or blocked; none when there is nothing left to decide
-    if (!plan) flow.result.stop = Stop::exhausted;
+    if (!plan) flow.result.stop = budget_spent(flow) ? Stop::budget : Stop::exhausted;
   }
   FORGE_TRY(finish(flow));                         // confirm the best of all branches afresh, harvest, seal, promote
   return flow.result;
@@ -55,6 +55,7 @@ Status survey(Flow& flow) {
   request.machine = *parts.machine;
   request.earlier_decisions = parts.heritage.decisions;
   request.avoided = parts.heritage.avoided;
+  request.lab = &flow.lab;
   FORGE_TRY_ASSIGN(request.reference, flow.desk.open());
   if (request.reference.present)
     flow.desk.say(fmt::format("reference {} ({}): {}", request.reference.id, request.reference.description, format_seconds(request.reference.seconds)));
@@ -90,6 +91,7 @@ Status adopt(Flow& flow, const Plan& plan) {
 
 Result<Plan> first_plan(Flow& flow) {
   FORGE_TRY_ASSIGN(const Plan plan, flow.parts.architect->plan(flow.request));
+  if (stop_requested()) return fail(Code::interrupted, "stopped");
   FORGE_TRY(adopt(flow, plan));
   return plan;
 }
@@ -123,6 +125,7 @@ Result<std::optional<Plan>> revise(Flow& flow) {
     request.best_evidence = evidence;
   }
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, flow.parts.architect->revise(request));
+  if (stop_requested()) return fail(Code::interrupted, "stopped");   // the lab was cut short: that is no decision
   if (plan) FORGE_TRY(adopt(flow, *plan));
   return plan;
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agents/builtin_common.h"
+
+#include <algorithm>
+
+namespace forge {
+
+Names blueprint_names(const Definition& definition, const TaskFile& task_file, const Machine& machine) {
+  Names names = machine.properties;
+  for (const auto& axis : definition.axes)
+    if (axis.constant) names[axis.name] = axis.value;
+  for (const auto& [axis, value] : task_file.timed.axes) names[axis] = value;
+  return names;
+}
+
+const BlueprintDecision* find_decision(const Blueprint& blueprint, const std::string& name) {
+  for (const auto& d : blueprint.decisions)
+    if (d.name == name) return &d;
+  return nullptr;
+}
+
+const BlueprintOption* find_option(const BlueprintDecision& decision, const std::string& value) {
+  for (const auto& o : decision.options)
+    if (o.value == value) return &o;
+  return nullptr;
+}
+
+void overlay(const Blueprint& blueprint, const Decisions& decisions, Choices& choices) {
+  for (const auto& [name, value] : decisions)
+    if (const BlueprintDecision* d = find_decision(blueprint, name); d && find_option(*d, value)) choices[name] = value;
+}
+
+Decisions to_decisions(const Blueprint& blueprint, const Choices& choices) {
+  Decisions out;
+  for (const auto& d : blueprint.decisions)
+    if (const auto at = choices.find(d.name); at != choices.end()) out.emplace_back(d.name, at->second);
+  return out;
+}
+
+std::string structure_of(const Blueprint& blueprint, const Choices& choices) {
+  std::string out;
+  for (const auto& d : blueprint.decisions)
+    if (d.structural) out += d.name + "=" + choices.at(d.name) + ";";
+  return out;
+}
+
+}  // namespace forge
