@@ -191,9 +191,16 @@ struct Loader {
   }
 };
 
-std::uint64_t next_slot() {
-  static std::atomic<std::uint64_t> next{k_image_region_begin};
-  return next.fetch_add(k_slot);
+// Reserves `bytes` in a free slot of the image region; MAP_FAILED when there is none.
+void* reserve_slot(std::size_t bytes) {
+  constexpr std::uint64_t k_slots = (k_image_region_end - k_image_region_begin) / k_slot;
+  static std::atomic<std::uint64_t> next{0};
+  for (std::uint64_t tries = 0; tries < k_slots; ++tries) {
+    const std::uint64_t address = k_image_region_begin + next.fetch_add(1) % k_slots * k_slot;
+    void* p = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p != MAP_FAILED || errno != EEXIST) return p;
+  }
+  return MAP_FAILED;
 }
 
 }  // namespace
@@ -220,10 +227,9 @@ Result<LoadedImage> LoadedImage::load(const std::string& object, const std::vect
   const std::size_t data_bytes = align_up(std::max<std::size_t>(loader.data_size, 1), k_page);
   LoadedImage image;
   image.m_impl = std::make_unique<Impl>();
-  const std::uint64_t slot = next_slot();
   const std::size_t slot_bytes = code_bytes + data_bytes + 3 * k_guard;
-  if (slot + k_slot > k_image_region_end) return fail(Code::internal, "no address range left for images");
-  void* whole = mmap(reinterpret_cast<void*>(slot), slot_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  static_assert(2 * k_largest + 3 * k_guard + 2 * k_page <= k_slot);
+  void* whole = reserve_slot(slot_bytes);
   if (whole == MAP_FAILED) return fail_errno("reserving room for an image", "", errno);
   image.m_impl->slot = whole;
   image.m_impl->slot_bytes = slot_bytes;
