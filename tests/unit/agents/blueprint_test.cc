@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "build/build.h"
 #include "util/process.h"
 #include "util/random.h"
 
@@ -299,6 +300,48 @@ TEST(ShippedBlueprints, EveryOptionRendersAndCompiles) {
           ASSERT_TRUE(p) << p.error().text();
           EXPECT_TRUE(compiles(s, *p)) << op << " " << target << ": " << describe(choices);
         }
+    }
+}
+
+// Through the real builder: optimised, admitted, and every mechanism check true where its option was chosen.
+TEST(ShippedBlueprints, OptionsWithASignatureShowItInTheImage) {
+  const auto compiler = find_cpu_compiler();
+  if (!compiler) GTEST_SKIP() << compiler.error().text();
+  Builder builder(**compiler, {});
+  for (const char* op : kOperators)
+    for (const char* target : kTargets) {
+      const Shipped s = open_shipped(op, target);
+      std::vector<Choices> all{default_choices(s.blueprint)};
+      for (const BlueprintDecision& d : s.blueprint.decisions)
+        for (const BlueprintOption* o : possible(d, s.names)) {
+          if (o->signature.empty()) continue;
+          Choices choices = default_choices(s.blueprint);
+          if (d.name == "broadcast") choices["register_block"] = "6x64";
+          if (d.name == "store" && choices.count("row_pass")) choices["row_pass"] = "resident";
+          choices[d.name] = o->value;
+          all.push_back(choices);
+        }
+      for (const Choices& choices : all) {
+        const auto p = render(s.blueprint, choices, s.target, s.names);
+        ASSERT_TRUE(p) << p.error().text();
+        const auto image = builder.build(*p, s.definition, s.target);
+        ASSERT_TRUE(image) << op << " " << target << ": " << describe(choices) << image.error().detail << "\n" << image.error().log.substr(0, 2000);
+        const auto mix = disassemble_object(image->bytes);
+        ASSERT_TRUE(mix) << mix.error().text();
+        EXPECT_EQ(mix->undecoded, 0);
+        for (const BlueprintDecision& d : s.blueprint.decisions)
+          for (const BlueprintOption& o : d.options) {
+            if (o.signature.empty() || choices.at(d.name) != o.value) continue;
+            const SignatureResult seen = check_signature(o.signature, *mix);
+            EXPECT_TRUE(seen.ok) << op << " " << target << ": " << d.name << "=" << o.value << ": " << (seen.found.empty() ? "" : seen.found[0]);
+          }
+        if (choices != all.front()) continue;
+        for (const BlueprintDecision& d : s.blueprint.decisions)  // the plain choice must not pass for a mechanism
+          for (const BlueprintOption* o : possible(d, s.names))
+            if (!o->signature.empty() && d.name != "prefetch_a" && d.name != "broadcast") {  // packing prefetches and broadcasts too
+              EXPECT_FALSE(check_signature(o->signature, *mix).ok) << op << " " << target << ": " << d.name << "=" << o->value << " by default";
+            }
+      }
     }
 }
 
