@@ -24,6 +24,7 @@ std::uint16_t to_f16(double v) {
   const double a = std::fabs(v);
   if (std::isnan(v)) return 0x7e00;
   if (a >= 65520) return sign | 0x7c00;  // rounds to infinity
+  if (a == 0) return sign;
   int exponent = 0;
   std::frexp(a, &exponent);
   const int unit = std::max(exponent - 11, -24);                              // weight of the last bit, as a power of two

@@ -66,8 +66,9 @@ void copy_hot_code(const std::vector<std::uint64_t>& sorted, const std::vector<M
   std::vector<std::pair<std::uint32_t, std::uint64_t>> hottest;
   for (const auto& [bucket, n] : buckets) hottest.emplace_back(n, bucket * k_bucket);
   std::sort(hottest.rbegin(), hottest.rend());
-  for (const auto& [n, address] : hottest) {
+  for (const auto& [n, bucket] : hottest) {
     if (out.hot_count == wire::k_max_hot) return;
+    const std::uint64_t address = *std::lower_bound(sorted.begin(), sorted.end(), bucket);
     const MapLine* map = find_map(maps, address);
     bool covered = !map;
     for (std::uint32_t i = 0; i < out.hot_count; ++i) covered |= address >= out.hot[i].address && address < out.hot[i].address + out.hot[i].bytes;
