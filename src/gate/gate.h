@@ -55,8 +55,15 @@ struct GateOptions {
 Result<std::unique_ptr<Gate>> make_gate(const Paths&, const Task&, const Machine&, const GateOptions&);
 
 // The task admission battery: wrong kernels that every task must reject before it is used (zeros, constant, input copy,
-// half written, last tile missing, lower precision, NaN). One line each.
-struct AdmissionLine { std::string attack; bool rejected = false; std::string reason; };
+// half written, last tile missing, lower precision, NaN). One line each; `must_reject` is false for the control lines, the
+// oracle's own answer rounded once. The task is fit for use when every line holds.
+struct AdmissionLine {
+  std::string attack;
+  bool rejected = false;
+  std::string reason;
+  bool must_reject = true;
+  bool holds() const { return rejected == must_reject; }
+};
 Result<std::vector<AdmissionLine>> admit_task(const Paths&, const std::string& operator_name);
 
 // Self-tests of the judge's statistics, on this machine, against a package used as its own reference.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -156,9 +157,9 @@ std::string OperandStage::broken_canary() const {
   return found;
 }
 
-// Runners cannot map inputs writable (the seal), so a sample guards against a hole in that; small inputs are compared whole.
+// Runners cannot map inputs writable (the seal), so a sample guards against a hole in that; inputs up to 4 MiB are compared whole.
 std::string OperandStage::changed_input() const {
-  constexpr std::int64_t sampled_pieces = 64;
+  constexpr std::int64_t sampled_pieces = 256;
   const Definition& definition = m_context->op.definition;
   const auto input_maps = maps(definition.inputs, m_now->action);
   Random random(os_entropy());
@@ -193,13 +194,16 @@ std::string OperandStage::dirty_workspace() {
   return found;
 }
 
-std::vector<Findings> OperandStage::compare_with(const Content& content) const {
+std::vector<Findings> OperandStage::compare_with(const Content& content, bool stop_at_first_bad) const {
   const Definition& definition = m_context->op.definition;
   const auto output_maps = maps(definition.outputs, content.action);
   const auto units = units_of(definition.outputs, m_axes, true);
   std::vector<std::vector<Findings>> by_thread(static_cast<std::size_t>(m_context->team.size()), std::vector<Findings>(definition.outputs.size()));
+  std::atomic<bool> stop{false};
   m_context->team.run(static_cast<std::int64_t>(units.size()), [&](std::int64_t u, int thread) {
+    if (stop) return;
     const Unit& unit = units[static_cast<std::size_t>(u)];
+    Findings& findings = by_thread[static_cast<std::size_t>(thread)][unit.tensor];
     const TensorSpec& spec = definition.outputs[unit.tensor];
     const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
     const BaseOutput& base = content.base->outputs[unit.tensor];
@@ -215,8 +219,9 @@ std::vector<Findings> OperandStage::compare_with(const Content& content) const {
         output_maps[unit.tensor].copy(base.bound.data(), DType::f32, ElementMap::Sign::ignore, at, end, bound);
         piece.bound = bound;
       }
-      compare_piece(rule, spec.dtype, piece, m_outputs[unit.tensor].poison, by_thread[static_cast<std::size_t>(thread)][unit.tensor]);
+      compare_piece(rule, spec.dtype, piece, m_outputs[unit.tensor].poison, findings);
     }
+    if (stop_at_first_bad && findings.bad() > 0) stop = true;
   });
   std::vector<Findings> total(definition.outputs.size());
   for (const auto& thread : by_thread)
@@ -230,10 +235,10 @@ CheckResult OperandStage::check() {
     return {.reason = Reason::out_of_bounds, .detail = fmt::format("{} (workload {})", problem, m_label)};
   if (std::string problem = changed_input(); !problem.empty())
     return {.reason = Reason::inputs_changed, .detail = fmt::format("{} (workload {})", problem, m_label)};
-  CheckResult result = verdict(compare_with(*m_now));
+  CheckResult result = verdict(compare_with(*m_now, false));
   if (result.reason != Reason::accepted && result.reason != Reason::not_written) {
     for (std::size_t age = 0; age < m_past.size(); ++age) {
-      const auto old = compare_with(m_past[age]);
+      const auto old = compare_with(m_past[age], true);
       if (std::any_of(old.begin(), old.end(), [](const Findings& f) { return f.bad() > 0; })) continue;
       result.reason = Reason::stale_result;
       result.detail = fmt::format("the outputs answer the content of {} call(s) ago, not this call's (workload {})", age + 1, m_label);

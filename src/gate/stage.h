@@ -41,17 +41,16 @@ class OperandStage : public Stage {
   struct Content { std::shared_ptr<BasePair> base; Action action; };
   struct Space { SharedBuffer buffer; std::size_t bytes; std::string name; WorkspaceInit init; Pattern poison; };
   struct Operand { std::optional<SharedBuffer> buffer; Pattern poison{}; };
-  struct OutputCheck { std::vector<Findings> outputs; };
 
   OperandStage() = default;
   std::vector<ElementMap> maps(const std::vector<TensorSpec>&, const Action&) const;
   Result<std::shared_ptr<BasePair>> next_base();
   void fill_operands();
   void set_canaries();
-  std::string broken_canary() const;
+  std::string broken_canary() const;   // these three: what is wrong, or empty
   std::string changed_input() const;
   std::string dirty_workspace();
-  std::vector<Findings> compare_with(const Content&) const;
+  std::vector<Findings> compare_with(const Content&, bool stop_at_first_bad) const;
   CheckResult verdict(const std::vector<Findings>&) const;
   std::string describe(const TensorSpec&, std::size_t o, std::int64_t index) const;
   Result<std::vector<Space>> make_spaces(const ConcretePlan&);

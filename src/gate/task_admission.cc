@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// The task admission battery: a task is fit for use only if its judges reject every one of these wrong kernels, and accept the
+// oracle's own answer. The kernels are played inside the judge, on its own buffers, at the largest shape that keeps this quick.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "device/cpu.h"
+#include "gate/gate.h"
+#include "gate/judge.h"
+#include "gate/numeric.h"
+#include "gate/stage.h"
+#include "util/random.h"
+
+namespace forge {
+namespace {
+
+constexpr std::int64_t k_most_elements = 2'000'000;
+constexpr int k_places = 100;
+
+// What a type one step lower keeps of the mantissa, by the type that is asked for. 0: no such attack.
+std::vector<int> lower_precisions(DType type) {
+  if (type == DType::f32) return {10, 7};  // tf32, bfloat16
+  if (type == DType::f16) return {7};
+  if (type == DType::bf16) return {5};
+  return {};
+}
+
+class Battery {
+ public:
+  Battery(Judge& judge, OperandStage& stage) : m_judge(judge), m_stage(stage), m_definition(stage.context().op.definition) {}
+
+  Result<std::vector<AdmissionLine>> run() {
+    FORGE_TRY(controls());
+    for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) FORGE_TRY(attack_output(o));
+    FORGE_TRY(attack_call());
+    return std::move(m_lines);
+  }
+
+ private:
+  // ---- the right answer ----
+
+  // New content, with the oracle's answer rounded once in every output.
+  Status start() {
+    FORGE_TRY(m_stage.refresh());
+    m_expected.clear();
+    m_allowed.clear();
+    for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) {
+      m_expected.push_back(m_stage.expected_now(o));
+      m_allowed.push_back(m_stage.allowed_now(o));
+      m_poison.resize(m_definition.outputs.size());
+      m_poison[o].assign(m_stage.output(o).begin(), m_stage.output(o).end());
+      for (std::size_t i = 0; i < m_expected[o].size(); ++i) put(o, i, m_expected[o][i]);
+    }
+    return {};
+  }
+  void put(std::size_t o, std::size_t i, double value) {
+    const DType type = m_definition.outputs[o].dtype;
+    encode(type, value, m_stage.output(o).data() + i * bytes_of(type));
+  }
+  double get(std::size_t o, std::size_t i) const {
+    const DType type = m_definition.outputs[o].dtype;
+    return decode(type, m_stage.output(o).data() + i * bytes_of(type));
+  }
+
+  void record(const std::string& attack, const CheckResult& result) {
+    const bool rejected = result.reason != Reason::accepted;
+    m_lines.push_back({attack, rejected, rejected ? fmt::format("{}: {}", name(result.reason), result.detail) : result.detail});
+  }
+  Status play(const std::string& attack, const std::function<void()>& spoil) {
+    FORGE_TRY(start());
+    spoil();
+    record(attack, m_stage.check());
+    return {};
+  }
+
+  // The oracle's answer must pass, on every generator.
+  Status controls() {
+    for (const GeneratorRule& rule : m_stage.context().op.task.generators) {
+      std::map<std::string, std::int64_t> shape;
+      for (const Axis& axis : m_definition.axes)
+        if (!axis.constant) shape[axis.name] = m_stage.axes().at(axis.name);
+      FORGE_TRY_ASSIGN(auto made, m_judge.stage(shape, rule.name, 1, true));
+      auto& stage = static_cast<OperandStage&>(*made);
+      FORGE_TRY(stage.refresh());
+      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) {
+        const DType type = m_definition.outputs[o].dtype;
+        const auto expected = stage.expected_now(o);
+        for (std::size_t i = 0; i < expected.size(); ++i) encode(type, expected[i], stage.output(o).data() + i * bytes_of(type));
+      }
+      record(fmt::format("control: the oracle's answer rounded once ({})", rule.name), stage.check());
+      m_lines.back().must_reject = false;
+    }
+    return {};
+  }
+
+  // ---- one output wrong, the others right ----
+
+  Status attack_output(std::size_t o) {
+    const TensorSpec& spec = m_definition.outputs[o];
+    const std::size_t count = static_cast<std::size_t>(element_count(spec, m_stage.axes()));
+    const std::size_t rows = spec.shape.empty() ? 1 : static_cast<std::size_t>(m_stage.axes().at(spec.shape[0])), row = count / rows;
+    const auto say = [&](const std::string& what) { return fmt::format("{}: {}", spec.name, what); };
+    const auto poison_from = [&](std::size_t first) {
+      const std::size_t at = first * bytes_of(spec.dtype);
+      std::memcpy(m_stage.output(o).data() + at, m_poison[o].data() + at, m_poison[o].size() - at);
+    };
+    const auto set_all = [&](double value) { for (std::size_t i = 0; i < count; ++i) put(o, i, value); };
+
+    FORGE_TRY(play(say("nothing written"), [&] { poison_from(0); }));
+    FORGE_TRY(play(say("zeros"), [&] { set_all(0); }));
+    FORGE_TRY(play(say("its mean everywhere"), [&] {
+      double sum = 0;
+      for (const double e : m_expected[o]) sum += std::isfinite(e) ? e : 0;
+      set_all(sum / static_cast<double>(count));
+    }));
+    for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
+      const TensorSpec& input = m_definition.inputs[i];
+      if (input.scalar || element_count(input, m_stage.axes()) != static_cast<std::int64_t>(count)) continue;
+      FORGE_TRY(play(say(fmt::format("a copy of {}", input.name)), [&] {
+        for (std::size_t e = 0; e < count; ++e) put(o, e, decode(input.dtype, m_stage.input(i).data() + e * bytes_of(input.dtype)));
+      }));
+    }
+    FORGE_TRY(play(say("half written"), [&] { poison_from(count / 2); }));
+    FORGE_TRY(play(say("the last row missing"), [&] { poison_from(count - row); }));
+    if (rows > 1) {
+      FORGE_TRY(play(say("off by one row"), [&] { for (std::size_t i = 0; i < count; ++i) put(o, i, m_expected[o][(i + row) % count]); }));
+      FORGE_TRY(play(say("two rows exchanged"), [&] {
+        for (std::size_t i = 0; i < row; ++i) {
+          put(o, i, m_expected[o][count - row + i]);
+          put(o, count - row + i, m_expected[o][i]);
+        }
+      }));
+    }
+    for (const int bits : lower_precisions(spec.dtype))
+      FORGE_TRY(play(say(fmt::format("rounded to {} bits of mantissa", bits)), [&] {
+        for (std::size_t i = 0; i < count; ++i) put(o, i, round_mantissa(static_cast<float>(m_expected[o][i]), bits));
+      }));
+    if (is_float(spec.dtype)) FORGE_TRY(play(say("one NaN"), [&] { put(o, m_random.below(count), std::nan("")); }));
+    return attack_single_elements(o, count);
+  }
+
+  // Mutation test: one element just outside what the judge allows, at random places.
+  Status attack_single_elements(std::size_t o, std::size_t count) {
+    const TensorSpec& spec = m_definition.outputs[o];
+    const std::size_t size = bytes_of(spec.dtype);
+    FORGE_TRY(start());
+    int caught = 0;
+    CheckResult last;
+    for (int place = 0; place < k_places; ++place) {
+      std::size_t i = m_random.below(count);
+      for (int tries = 0; tries < 1000 && !std::isfinite(m_expected[o][i]); ++tries) i = m_random.below(count);
+      std::byte* element = m_stage.output(o).data() + i * size;
+      std::int64_t kept = 0;
+      std::memcpy(&kept, element, size);
+      spoil_element(o, i, element);
+      const CheckResult result = m_stage.check();
+      caught += result.reason != Reason::accepted;
+      if (result.reason != Reason::accepted || place == 0) last = result;
+      std::memcpy(element, &kept, size);
+    }
+    m_lines.push_back({fmt::format("{}: one element just outside its bound, {} random places", spec.name, k_places), caught == k_places,
+                       fmt::format("{} of {} caught; {}", caught, k_places, last.detail)});
+    return {};
+  }
+  void spoil_element(std::size_t o, std::size_t i, std::byte* element) {
+    const double expected = m_expected[o][i], allowed = m_allowed[o][i];
+    if (rule_of(m_stage.context().op.task, m_definition.outputs[o].name).kind == JudgeKind::exact) {
+      element[0] ^= std::byte{1};  // the last bit of the mantissa, or of the integer
+      if (get(o, i) == expected) put(o, i, expected + 1);  // a boolean, or a zero's sign
+      return;
+    }
+    double step = std::max(allowed * 1.5, 1e-44);
+    do {
+      put(o, i, expected < 0 ? expected - step : expected + step);
+      step *= 2;
+    } while (!(std::fabs(get(o, i) - expected) > allowed) && std::isfinite(step));
+  }
+
+  // ---- the whole call wrong ----
+
+  Status attack_call() {
+    // What the call before this one should have given.
+    FORGE_TRY(start());
+    const auto earlier = m_expected;
+    FORGE_TRY(play("the answer to the call before", [&] {
+      for (std::size_t o = 0; o < earlier.size(); ++o)
+        for (std::size_t i = 0; i < earlier[o].size(); ++i) put(o, i, earlier[o][i]);
+    }));
+    for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
+      if (m_definition.inputs[i].scalar) continue;
+      FORGE_TRY(play(fmt::format("{} overwritten", m_definition.inputs[i].name), [&] { std::ranges::fill(m_stage.input(i), std::byte{0}); }));
+      break;
+    }
+    for (const int bits : input_precisions()) FORGE_TRY(attack_with_rounded_inputs(bits));
+    return {};
+  }
+
+  // The highest precision of the float inputs decides; an operator of integers has none.
+  std::vector<int> input_precisions() const {
+    std::vector<int> result;
+    for (const TensorSpec& spec : m_definition.inputs) {
+      const auto bits = lower_precisions(spec.dtype);
+      if (!spec.scalar && !bits.empty() && (result.empty() || bits[0] > result[0])) result = bits;
+    }
+    return result;
+  }
+
+  // A kernel that computes perfectly, on inputs rounded to fewer bits first: tf32 or bfloat16 arithmetic on a float32 task.
+  Status attack_with_rounded_inputs(int mantissa_bits) {
+    FORGE_TRY(start());
+    std::vector<std::vector<std::byte>> rounded;
+    std::vector<void*> data;
+    for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
+      const DType type = m_definition.inputs[i].dtype;
+      rounded.emplace_back(m_stage.input(i).begin(), m_stage.input(i).end());
+      if (is_float(type))
+        for (std::size_t at = 0; at < rounded[i].size(); at += bytes_of(type))
+          encode(type, round_mantissa(static_cast<float>(decode(type, rounded[i].data() + at)), mantissa_bits), rounded[i].data() + at);
+      data.push_back(rounded[i].data());
+    }
+    const InputViews inputs = input_views(m_definition, m_stage.axes(), data, m_stage.scalars());
+    std::vector<bool> wants_scale;
+    for (const TensorSpec& spec : m_definition.outputs)
+      wants_scale.push_back(rule_of(m_stage.context().op.task, spec.name).kind == JudgeKind::scaled);
+    JudgeContext& context = m_stage.context();
+    FORGE_TRY(context.oracle.expected(inputs.views, output_views(m_definition, m_stage.axes()), wants_scale, context.team, [&](const OracleRange& range) {
+      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o)
+        for (std::int64_t i = 0; i < range.count[o]; ++i) put(o, static_cast<std::size_t>(range.first_element[o] + i), range.expected[o][i]);
+    }));
+    record(fmt::format("inputs rounded to {} bits of mantissa", mantissa_bits), m_stage.check());
+    return {};
+  }
+
+  Judge& m_judge;
+  OperandStage& m_stage;
+  const Definition& m_definition;
+  Random m_random{os_entropy()};
+  std::vector<std::vector<double>> m_expected, m_allowed;
+  std::vector<std::vector<std::byte>> m_poison;
+  std::vector<AdmissionLine> m_lines;
+};
+
+// Of the task's own shapes, the one with most output elements that is not above k_most_elements.
+Result<std::map<std::string, std::int64_t>> battery_shape(const OperatorFolder& op) {
+  std::vector<std::map<std::string, std::int64_t>> shapes{op.task.timed.axes};
+  for (const Workload& workload : op.task.workloads) shapes.push_back(workload.axes);
+  for (const HiddenAxis& hidden : op.task.hidden)
+    for (const std::int64_t value : hidden.always) {
+      shapes.push_back(op.task.timed.axes);
+      shapes.back()[hidden.axis] = value;
+    }
+  std::map<std::string, std::int64_t> best;
+  std::int64_t best_count = 0;
+  for (const auto& shape : shapes) {
+    FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(op.definition, shape));
+    std::int64_t count = 0;
+    for (const TensorSpec& spec : op.definition.outputs) count += element_count(spec, axes);
+    const bool fits = count <= k_most_elements, best_fits = best_count <= k_most_elements;
+    if (best_count == 0 || (fits && !best_fits) || (fits == best_fits && (fits ? count > best_count : count < best_count))) {
+      best = shape;
+      best_count = count;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::string& operator_name) {
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, operator_name));
+  JudgeOptions options;
+  options.cores = usable_cores();
+  FORGE_TRY_ASSIGN(auto judge, Judge::make(op, options));
+  FORGE_TRY_ASSIGN(const auto shape, battery_shape(op));
+  FORGE_TRY_ASSIGN(auto stage, judge->stage(shape, op.task.timed.generator, 2, true));
+  return Battery(*judge, static_cast<OperandStage&>(*stage)).run();
+}
+
+}  // namespace forge
