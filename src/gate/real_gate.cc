@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Map: check_kernel (build, admit, correctness, mechanism) -> run_sides (one paired job) -> conclude (a verdict). submit, confirm and
-// against_expert differ in what is fresh and in who takes part. Opening a reference is in reference.cc, evidence in analysis.cc.
+// against_expert differ in what is fresh and in who takes part. References: reference.cc; evidence: analysis.cc; tuning: diagnostics.cc.
 #include "gate/real_gate.h"
 
 #include <fmt/format.h>
@@ -19,6 +19,10 @@ constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
 constexpr double kWantedEffect = 0.02;     // what a job is planned to tell
 constexpr double kForeignNote = 5;         // percent of all cores used by others that is worth a note
 constexpr int kBases = 2;                  // base pairs of the timed stage
+
+bool process_died(Reason r) {
+  return r == Reason::crashed || r == Reason::timed_out || r == Reason::out_of_memory || r == Reason::runner_broke;
+}
 
 }  // namespace
 
@@ -196,6 +200,18 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   if (!lease) return tl::unexpected(lease.error());
   job.waited = lease->waited;
   FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
+  const auto& f = job.result.failure;
+  if (!f || f->side == 0 || !process_died(f->reason)) return job;
+  // One of our own sides died, as a process may on a crowded machine: the job is declared anew, once, with a fresh process.
+  Contestant& dead = *sides[std::size_t(f->side)].who;
+  auto again = start_again(dead);
+  if (!again) return job;
+  FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, dead.image_or_null(), m_machine.cores));
+  if (!(*again)->runner->prepare(call)) return job;
+  dead.runner = std::move((*again)->runner);
+  job.sides[std::size_t(f->side)].runner = dead.runner.get();
+  job.repeated = fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", sides[std::size_t(f->side)].label, name(f->reason), f->detail);
+  FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
   return job;
 }
 
@@ -257,6 +273,7 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
   const JobResult& r = job.result;
   c.times.timing += r.seconds;
   c.times.waited += job.waited;
+  if (!job.repeated.empty()) c.notes.push_back(job.repeated);
   if (r.failure) {
     const auto& f = *r.failure;
     if (f.side == 0) return c.finish(Verdict::rejected(f.reason, f.detail + " (in a timed call)"));
@@ -405,53 +422,6 @@ Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
   if (!job.result.failure)
     floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
   return conclude(c, job, std::nullopt, floor);
-}
-
-Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>& packages) {
-  std::vector<Diagnostic> out(packages.size());
-  std::vector<std::unique_ptr<Contestant>> who(packages.size());
-  for (std::size_t i = 0; i < packages.size(); ++i) {
-    out[i].label = packages[i].origin;
-    FORGE_TRY_ASSIGN(const Built image, build(packages[i]));
-    if (!image) {
-      out[i].problem = fmt::format("{}: {}", name(image.error().reason), image.error().detail);
-      continue;
-    }
-    out[i].image_sha = image->sha256;
-    auto started = start(*image, package_hash(packages[i]));
-    if (!started)
-      out[i].problem = fmt::format("{}: {}", name(started.error().reason), started.error().detail);
-    else
-      who[i] = std::move(*started);
-  }
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
-  for (;;) {  // a package that breaks is said, and the job repeated without it
-    std::vector<Side> sides;
-    std::vector<std::size_t> index;
-    for (std::size_t i = 0; i < who.size(); ++i)
-      if (who[i]) {
-        sides.push_back({packages[i].origin, who[i].get(), Checking::none});
-        index.push_back(i);
-      }
-    if (sides.empty()) return out;
-    JobPlan plan{.pairs = sides.size() <= 4 ? 7 : 5, .may_extend = false, .may_stop_early = false};
-    FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "tuning"));
-    if (const auto& f = job.result.failure) {
-      const std::size_t broken = index[std::size_t(f->side)];
-      out[broken].problem = fmt::format("{}: {}", name(f->reason), f->detail);
-      who[broken].reset();
-      continue;
-    }
-    const auto first = inside_seconds(job.result.calls[0]);
-    for (std::size_t k = 0; k < index.size(); ++k) {
-      const auto mine = inside_seconds(job.result.calls[k]);
-      Diagnostic& d = out[index[k]];
-      d.ran = true;
-      d.seconds = median(mine);
-      if (index[0] == 0) d.against_first = paired_ratio(mine, first).mid;
-    }
-    return out;
-  }
 }
 
 }  // namespace forge

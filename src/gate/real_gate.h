@@ -23,7 +23,7 @@ struct LeaseHold { std::shared_ptr<void> hold; double waited = 0; };
 struct GateParts {
   OperatorFolder op;
   std::shared_ptr<Judge> judge;
-  std::function<tl::expected<Image, BuildFailure>(const KernelPackage&)> build;
+  std::function<tl::expected<Image, BuildFailure>(const KernelPackage&)> build;   // from several threads at once
   std::function<RunnerResult<std::unique_ptr<Runner>>(const Image&)> start_image;
   std::function<RunnerResult<std::unique_ptr<Runner>>(const std::string& plugin)> start_expert;
   std::function<Result<Generation>(const std::string& id_prefix)> find_sealed;
@@ -58,11 +58,12 @@ class RealGate : public Gate {
 
  private:
   struct Side { std::string label; Contestant* who; Checking checking; };
-  struct Job { JobPlan plan; JobResult result; std::vector<JobSide> sides; std::vector<const Contestant*> who; double waited = 0; };
+  struct Job { JobPlan plan; JobResult result; std::vector<JobSide> sides; std::vector<const Contestant*> who; double waited = 0; std::string repeated; };
   struct Checked;  // what the steps before timing made of a hand-in
 
   using Built = tl::expected<Image, BuildFailure>;
   Result<Built> build(const KernelPackage&, double* waited = nullptr);  // from memory, or under the build lease
+  Result<std::vector<Built>> build_all(const std::vector<KernelPackage>&);  // side by side, one compiler a core
   RunnerResult<std::unique_ptr<Contestant>> start(const Image&, const std::string& id) const;
   RunnerResult<std::unique_ptr<Contestant>> start_again(const Contestant&) const;
   Result<std::unique_ptr<Contestant>> open_expert(const std::string& only, std::vector<std::string>& considered, double& seconds);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kHuge = 1e9;               // a bound that bounds nothing; finite, since records are JSON
 constexpr double kSmallestFloor = 0.002;    // placement alone shifts identical code by about as much
+constexpr double kSameMargin = 0.02;        // on a very noisy machine "same" must not come to mean anything
 constexpr double kWidthFactor = 1.0233;     // sqrt(pi / 3): interval of Hodges-Lehmann against that of a mean, normal noise
 
 template <class F>
@@ -134,7 +135,8 @@ RatioStats paired_ratio(const std::vector<double>& candidate_s, const std::vecto
 Comparison compare(const RatioStats& r, double floor) {
   if (r.n >= kMinPairs && r.lower > 1 + floor) return Comparison::faster;
   if (r.n >= 3 && r.upper < 1 - floor) return Comparison::slower;
-  if (r.n >= kMinPairs && r.low95 > 1 - 2 * floor && r.high95 < 1 + 2 * floor) return Comparison::same;
+  const double near = floor + std::min(floor, kSameMargin);
+  if (r.n >= kMinPairs && r.low95 > 1 - near && r.high95 < 1 + near) return Comparison::same;
   return Comparison::ambiguous;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A made-up machine for the gate's tests: kernels are behaviours looked up by their source text, time is drawn, not measured.
 #pragma once
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -19,6 +20,7 @@ struct Behaviour {
   double cpu_factor = 1.9;                // CPU seconds per second of the call
   Reason result = Reason::accepted;       // what a check finds
   std::optional<RunnerFailure> start, call;  // failures
+  bool once = false;                      // `call` strikes once, then never again
   int fail_after = 0;                     // calls that go well before `call` or `result` strike
 };
 
@@ -27,7 +29,8 @@ struct World {
   double sigma = 0.004;                       // of one call
   Random random{42};
   Reason last = Reason::accepted;             // what the last call left in the outputs
-  int refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0, builds = 0;
+  int refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
+  std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
   std::vector<std::string> order;             // of calls, by kernel
   std::function<void()> on_call;
@@ -38,12 +41,16 @@ class FakeRunner : public Runner {
   FakeRunner(World& world, std::string kernel) : m_world(world), m_kernel(std::move(kernel)) {}
   RunnerResult<void> prepare(const CallSpec&) override { return {}; }
   RunnerResult<CallTiming> call() override {
-    const Behaviour& b = m_world.kernels.at(m_kernel);
+    Behaviour& b = m_world.kernels.at(m_kernel);
     ++m_world.calls;
     if (m_world.on_call) m_world.on_call();
     m_world.order.push_back(m_kernel);
     const bool strikes = ++m_calls > b.fail_after;
-    if (b.call && strikes) return tl::unexpected(*b.call);
+    if (b.call && strikes) {
+      const RunnerFailure failure = *b.call;
+      if (b.once) b.call.reset();
+      return tl::unexpected(failure);
+    }
     m_world.last = strikes ? b.result : Reason::accepted;
     const double t = b.seconds * std::exp(m_world.sigma * m_world.random.normal());
     return CallTiming{.inside_s = t * b.inside_factor, .outside_s = t + 20e-6, .cpu_s = t * b.cpu_factor};

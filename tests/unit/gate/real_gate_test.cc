@@ -175,11 +175,34 @@ TEST_F(RealGateTest, ABrokenReferenceIsNoFaultOfTheCandidate) {
   EXPECT_EQ(v.error().code, Code::crashed);
 }
 
+TEST_F(RealGateTest, AReferenceThatDiesOnceIsStartedAgainAndSaid) {
+  make("expert");
+  ASSERT_TRUE(gate->measure_floor());
+  world.kernels["expert-a"].call = RunnerFailure{Reason::crashed, "signal 9"};
+  world.kernels["expert-a"].once = true;
+  const Verdict v = submit("fast", kGain);
+  EXPECT_TRUE(v.accepted()) << v.detail();
+  EXPECT_TRUE(std::any_of(v.notes.begin(), v.notes.end(), [](auto& n) { return n.find("begun again") != n.npos; }));
+}
+
+TEST_F(RealGateTest, APackageFolderAsReference) {
+  auto dir = TempDir::make();
+  const auto folder = dir->path() / "base";
+  ASSERT_TRUE(write_package_folder({.source = "sealed", .plan_text = "format = 1\n", .origin = ""}, folder));
+  make("package:" + folder.string());
+  const auto info = gate->open();
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_TRUE(info->id.starts_with("package:"));
+  EXPECT_NEAR(info->seconds, 0.8e-3, 2e-5);
+  make("package:/nowhere");
+  EXPECT_FALSE(gate->open());
+}
+
 TEST_F(RealGateTest, RunnersBasesAndImagesStayWarm) {
   make("expert");
   ASSERT_TRUE(gate->measure_floor());
   submit("fast", kGain);
-  const int starts = world.starts, builds = world.builds;
+  const int starts = world.starts, builds = world.builds.load();
   submit("fast", kGain);
   EXPECT_EQ(world.builds, builds) << "the same package is built once";
   EXPECT_EQ(world.starts, starts + 1) << "one new process: the candidate's";
@@ -232,8 +255,10 @@ TEST_F(RealGateTest, DiagnosticsAreUncheckedAndSayWhatBroke) {
   world.kernels["wrong"] = {.seconds = 0.5e-3, .result = Reason::wrong_result};
   world.kernels["crash"] = {.call = RunnerFailure{Reason::crashed, "signal 11"}};
   const int checks = world.checks;
-  const auto d = gate->time({package("fast"), package("unknown"), package("wrong"), package("crash")});
+  const auto d = gate->time({package("fast"), package("unknown"), package("wrong"), package("crash"), package("fast")});
   ASSERT_TRUE(d) << d.error().text();
+  EXPECT_EQ(world.builds, 4) << "each package once";
+  EXPECT_NEAR((*d)[4].against_first, 1, 0.02);
   EXPECT_EQ(world.checks, checks);
   EXPECT_TRUE((*d)[0].ran);
   EXPECT_FALSE((*d)[1].ran);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unchecked timing for tuning. Its result is a Diagnostic, which nothing turns into a Verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "gate/real_gate.h"
+#include "util/progress.h"
+
+namespace forge {
+
+Result<std::vector<RealGate::Built>> RealGate::build_all(const std::vector<KernelPackage>& packages) {
+  std::vector<const KernelPackage*> missing;  // each once, however often it is asked for
+  std::vector<std::string> hashes;
+  for (const auto& p : packages) {
+    const std::string sha = package_hash(p);
+    if (!m_images.count(sha) && std::find(hashes.begin(), hashes.end(), sha) == hashes.end()) {
+      missing.push_back(&p);
+    }
+    hashes.push_back(sha);
+  }
+  std::map<std::string, Built> built;
+  if (!missing.empty()) {
+    auto lease = m_parts.lease(Lease::Kind::build);
+    if (!lease) return tl::unexpected(lease.error());
+    Progress::show(fmt::format("building {} packages", missing.size()));
+    std::vector<Built> results(missing.size(), tl::unexpected(BuildFailure{}));
+    std::atomic<std::size_t> next{0};
+    auto work = [&] {
+      for (std::size_t i; !stop_requested() && (i = next++) < missing.size();) results[i] = m_parts.build(*missing[i]);
+    };
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min(missing.size(), std::size_t(std::max(1, m_machine.cores))); ++i) threads.emplace_back(work);
+    work();
+    threads.clear();  // joins
+    Progress::clear();
+    if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while building"});
+    for (std::size_t i = 0; i < missing.size(); ++i) built.emplace(package_hash(*missing[i]), std::move(results[i]));
+  }
+  std::vector<Built> out;
+  for (const auto& sha : hashes) {
+    if (const auto it = built.find(sha); it != built.end()) {
+      if (it->second) m_images[sha] = *it->second;
+      out.push_back(it->second);
+    } else {
+      out.emplace_back(m_images.at(sha));
+    }
+  }
+  return out;
+}
+
+Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>& packages) {
+  std::vector<Diagnostic> out(packages.size());
+  std::vector<std::unique_ptr<Contestant>> who(packages.size());
+  FORGE_TRY_ASSIGN(const std::vector<Built> images, build_all(packages));
+  for (std::size_t i = 0; i < packages.size(); ++i) {
+    out[i].label = packages[i].origin;
+    const Built& image = images[i];
+    if (!image) {
+      out[i].problem = fmt::format("{}: {}", name(image.error().reason), image.error().detail);
+      continue;
+    }
+    out[i].image_sha = image->sha256;
+    auto started = start(*image, package_hash(packages[i]));
+    if (!started)
+      out[i].problem = fmt::format("{}: {}", name(started.error().reason), started.error().detail);
+    else
+      who[i] = std::move(*started);
+  }
+  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  for (;;) {  // a package that breaks is said, and the job repeated without it
+    std::vector<Side> sides;
+    std::vector<std::size_t> index;
+    for (std::size_t i = 0; i < who.size(); ++i)
+      if (who[i]) {
+        sides.push_back({packages[i].origin, who[i].get(), Checking::none});
+        index.push_back(i);
+      }
+    if (sides.empty()) return out;
+    JobPlan plan{.pairs = sides.size() <= 4 ? 7 : 5, .may_extend = false, .may_stop_early = false};
+    FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "tuning"));
+    if (const auto& f = job.result.failure) {
+      const std::size_t broken = index[std::size_t(f->side)];
+      out[broken].problem = fmt::format("{}: {}", name(f->reason), f->detail);
+      who[broken].reset();
+      continue;
+    }
+    const auto first = inside_seconds(job.result.calls[0]);
+    for (std::size_t k = 0; k < index.size(); ++k) {
+      const auto mine = inside_seconds(job.result.calls[k]);
+      Diagnostic& d = out[index[k]];
+      d.ran = true;
+      d.seconds = median(mine);
+      if (index[0] == 0) d.against_first = paired_ratio(mine, first).mid;
+    }
+    return out;
+  }
+}
+
+}  // namespace forge
