@@ -79,7 +79,7 @@ int admission(Context& c, const Flags& f) {
     for (const AdmissionLine& l : *lines) {
       rows.push_back({op, l.attack, l.rejected ? "rejected" : "ACCEPTED", l.reason});
       document.push_back({{"operator", op}, {"attack", l.attack}, {"rejected", l.rejected}, {"reason", l.reason}});
-      all = all && l.rejected;
+      all = all && l.holds();
     }
   }
   c.out(format_table({"operator", "wrong output", "verdict", "why"}, rows));
