@@ -32,7 +32,8 @@ __attribute__((target("avx2,fma"))) bool all_within(const float* got, const floa
     __m256 b;
     if constexpr (Scaled) b = _mm256_loadu_ps(bound + i);
     else b = _mm256_fmadd_ps(tolerances, _mm256_and_ps(magnitude, e), absolutes);
-    ok = _mm256_and_ps(ok, _mm256_cmp_ps(error, _mm256_min_ps(b, largest), _CMP_LE_OQ));
+    // min() yields its second operand when one is a NaN: a NaN bound accepts nothing.
+    ok = _mm256_and_ps(ok, _mm256_cmp_ps(error, _mm256_min_ps(largest, b), _CMP_LE_OQ));
     most = _mm256_max_ps(_mm256_div_ps(error, _mm256_max_ps(b, smallest)), most);  // a NaN in the first operand yields the second
   }
   bool good = _mm256_movemask_ps(ok) == 0xff;
