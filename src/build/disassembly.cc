@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "build/build.h"
 #include "build/elf_object.h"
@@ -32,26 +33,25 @@ void count(const CodeLine& l, std::map<std::string, std::int64_t>& mnemonics, st
   if (l.mem) ++operands[mnemonic + " mem"];
 }
 
-std::string listing(const X86Decoder& decoder, const CodeRegion& region, const CodeLoop& loop) {
+std::string listing(const X86Decoder& decoder, const CodeRegion& region, const std::vector<std::uint32_t>& lines) {
   std::string out;
   X86Instruction x;
-  const std::size_t lines = loop.last - loop.first + 1;
-  for (std::size_t i = loop.first; i <= loop.last; ++i) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
     // The loop's end matters as much as its start: leave out the middle of a long one.
-    if (lines > kListingLines && i == loop.first + kListingLines - 11) {
-      const std::size_t skipped = lines - kListingLines + 1;
+    if (lines.size() > kListingLines && i == kListingLines - 11) {
+      const std::size_t skipped = lines.size() - kListingLines + 1;
       out += fmt::format("        ... {} more\n", skipped);
       i += skipped;
     }
-    const CodeLine& l = region.lines[i];
+    const CodeLine& l = region.lines[lines[i]];
     if (decoder.decode(region.bytes.substr(l.offset), x)) out += fmt::format("{:6x}  {}\n", region.address + l.offset, decoder.text(x, region.address + l.offset));
   }
   return out;
 }
 
 LoopView view(const X86Decoder& decoder, const CodeRegion& region, const CodeLoop& loop) {
-  LoopView v{.symbol = region.symbol, .offset = region.lines[loop.first].offset, .instructions = static_cast<int>(loop.last - loop.first + 1)};
-  for (std::size_t i = loop.first; i <= loop.last; ++i) {
+  LoopView v{.symbol = region.symbol, .offset = region.lines[loop.head].offset, .instructions = static_cast<int>(loop.lines.size())};
+  for (const std::uint32_t i : loop.lines) {
     const CodeLine& l = region.lines[i];
     v.vector_instructions += l.is_vector();
     v.fma += l.fma;
@@ -59,8 +59,14 @@ LoopView view(const X86Decoder& decoder, const CodeRegion& region, const CodeLoo
     v.stores += l.store;
     v.spills += l.stack_store;
   }
-  v.listing = listing(decoder, region, loop);
+  v.listing = listing(decoder, region, loop.lines);
   return v;
+}
+
+std::vector<std::uint32_t> all_lines(const CodeRegion& region) {
+  std::vector<std::uint32_t> lines(region.lines.size());
+  std::iota(lines.begin(), lines.end(), 0u);
+  return lines;
 }
 
 struct Found { const CodeRegion* region; CodeLoop loop; };
@@ -77,18 +83,18 @@ InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& region
       count(l, mix.mnemonics, mix.operands);
       mix.widest_vector_bits = std::max<int>(mix.widest_vector_bits, l.vector_bits);
     }
-    for (const CodeLoop& loop : innermost_loops(region)) found.push_back({&region, loop});
+    for (CodeLoop& loop : innermost_loops(region)) found.push_back({&region, std::move(loop)});
   }
   const bool vector_loop = std::any_of(found.begin(), found.end(), [](const Found& f) { return f.loop.heat >= 1; });
   if (whole_regions && !vector_loop)
     for (CodeRegion& region : regions)
-      if (!region.lines.empty()) found.push_back({&region, {0, region.lines.size() - 1, heat(region, 0, region.lines.size() - 1)}});
+      if (!region.lines.empty()) found.push_back({&region, {.head = 0, .lines = all_lines(region), .heat = heat(region, all_lines(region))}});
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.loop.heat > b.loop.heat; });
   for (std::size_t i = 0; i < found.size() && i < kHotLoops; ++i) {
     if (i > 0 && found[i].loop.heat < 1 && found[0].loop.heat >= 1) break;  // scalar tails beside vector loops
     mix.loops.push_back(view(decoder, *found[i].region, found[i].loop));
     mix.spills += mix.loops.back().spills;
-    for (std::size_t k = found[i].loop.first; k <= found[i].loop.last; ++k) count(found[i].region->lines[k], mix.hot, mix.hot_operands);
+    for (const std::uint32_t k : found[i].loop.lines) count(found[i].region->lines[k], mix.hot, mix.hot_operands);
   }
   return mix;
 }

@@ -2,7 +2,6 @@
 #include "build/loops.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "build/x86_decoder.h"
 
@@ -25,6 +24,15 @@ bool sets_frame_pointer(const X86Instruction& x) {
   if (x.info.operand_count_visible < 2 || o[0].type != ZYDIS_OPERAND_TYPE_REGISTER || o[0].reg.value != ZYDIS_REGISTER_RBP) return false;
   if (x.info.mnemonic == ZYDIS_MNEMONIC_MOV) return o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && o[1].reg.value == ZYDIS_REGISTER_RSP;
   return x.info.mnemonic == ZYDIS_MNEMONIC_LEA && o[1].mem.base == ZYDIS_REGISTER_RSP;
+}
+
+CodeLine::Flow flow_of(const X86Instruction& x) {
+  switch (x.info.meta.category) {
+    case ZYDIS_CATEGORY_COND_BR: return CodeLine::Flow::conditional;
+    case ZYDIS_CATEGORY_UNCOND_BR: return x.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? CodeLine::Flow::jump : CodeLine::Flow::stop;
+    case ZYDIS_CATEGORY_RET: return CodeLine::Flow::stop;
+    default: return x.info.mnemonic == ZYDIS_MNEMONIC_UD2 ? CodeLine::Flow::stop : CodeLine::Flow::next;
+  }
 }
 
 CodeLine describe(const X86Instruction& x, std::uint64_t offset, bool frame_pointer) {
@@ -50,7 +58,8 @@ CodeLine describe(const X86Instruction& x, std::uint64_t offset, bool frame_poin
   line.scalar = line.vector_bits == 128 && ends_with_scalar_suffix(mnemonic);
   line.fma = is_fma(mnemonic);
   line.stack_store = on_stack && line.store && line.is_vector();
-  line.jump = x.is_near_branch() && x.info.meta.category != ZYDIS_CATEGORY_CALL && x.direct_target(offset, line.target);
+  line.flow = flow_of(x);
+  line.known_target = line.flow != CodeLine::Flow::next && x.direct_target(offset, line.target);
   return line;
 }
 
@@ -71,38 +80,14 @@ void decode_region(const X86Decoder& decoder, CodeRegion& region) {
   }
 }
 
-double heat(const CodeRegion& region, std::size_t first, std::size_t last) {
+double heat(const CodeRegion& region, const std::vector<std::uint32_t>& lines) {
   double sum = 0;
-  for (std::size_t i = first; i <= last; ++i) {
+  for (const std::uint32_t i : lines) {
     const CodeLine& l = region.lines[i];
     // Scalar floating-point work ranks below any vector work, and other work below that.
     sum += l.is_vector() ? l.vector_bits / 128.0 : l.vector_bits ? 0.1 : 0.001;
   }
   return sum;
-}
-
-std::vector<CodeLoop> innermost_loops(const CodeRegion& region) {
-  std::vector<CodeLoop> loops;
-  for (std::size_t i = 0; i < region.lines.size(); ++i) {
-    const CodeLine& l = region.lines[i];
-    if (!l.jump || l.target > l.offset) continue;
-    const auto head = std::lower_bound(region.lines.begin(), region.lines.end(), l.target, [](const CodeLine& line, std::uint64_t t) { return line.offset < t; });
-    if (head->offset != l.target) continue;
-    loops.push_back({static_cast<std::size_t>(head - region.lines.begin()), i, 0});
-  }
-  // Loops come by ascending end. One holds another if the other began later or together and ended before it:
-  // so keep those whose head lies behind every head of a loop that has ended by then.
-  std::vector<CodeLoop> innermost;
-  std::size_t latest_head = 0;
-  bool any = false;
-  for (CodeLoop& loop : loops) {
-    if (any && loop.first <= latest_head) continue;
-    latest_head = loop.first;
-    any = true;
-    loop.heat = heat(region, loop.first, loop.last);
-    innermost.push_back(loop);
-  }
-  return innermost;
 }
 
 }  // namespace forge

@@ -17,7 +17,8 @@ struct CodeLine {
   std::uint16_t mnemonic = 0;
   std::uint16_t vector_bits = 0;    // widest vector register that it shows
   std::uint8_t length = 0;
-  bool jump = false;                // near jump with a known target, not a call
+  enum class Flow : std::uint8_t { next, conditional, jump, stop } flow = Flow::next;  // calls go on; stop: ret, jump by register
+  bool known_target = false;        // of a jump
   bool scalar = false;              // one element of a vector register: vaddss
   bool fma = false, load = false, store = false;
   bool stack_store = false;         // stores a vector register beside the stack pointer or frame pointer
@@ -34,10 +35,11 @@ struct CodeRegion {
 };
 void decode_region(const X86Decoder&, CodeRegion&);
 
-// Lines [first, last] between a backward jump and its target.
-struct CodeLoop { std::size_t first = 0, last = 0; double heat = 0; };
-// Those that hold no other loop, with the heat of each: vector instructions, wider ones counting more.
+// A natural loop (its head dominates the jump back) that holds no other: the lines of its blocks, ascending. A block that the
+// compiler moved out of line and that jumps back into an outer loop is none.
+struct CodeLoop { std::uint32_t head = 0; std::vector<std::uint32_t> lines; double heat = 0; };
+// With the heat of each: vector instructions, wider ones counting more.
 std::vector<CodeLoop> innermost_loops(const CodeRegion&);
-double heat(const CodeRegion&, std::size_t first, std::size_t last);
+double heat(const CodeRegion&, const std::vector<std::uint32_t>& lines);
 
 }  // namespace forge

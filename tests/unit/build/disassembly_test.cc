@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "build/loops.h"
 #include "build/x86_decoder.h"
@@ -125,20 +126,55 @@ TEST(Disassembly, SampleWithoutALoopIsTakenWhole) {
   EXPECT_EQ(disassemble_code({}, "jit").instructions, 0);
 }
 
-TEST(Loops, SiblingsAndSharedHeads) {
-  const auto loops_of = [](std::vector<std::pair<std::uint64_t, std::uint64_t>> jumps) {  // {at, to}, one byte an instruction
-    CodeRegion region{.symbol = "t", .bytes = {}, .lines = {}};
-    for (std::uint64_t i = 0; i < 20; ++i) region.lines.push_back({.offset = i, .length = 1});
-    for (auto [at, to] : jumps) region.lines[at].jump = true, region.lines[at].target = to;
-    std::vector<std::pair<std::size_t, std::size_t>> out;
-    for (const CodeLoop& l : innermost_loops(region)) out.emplace_back(l.first, l.last);
-    return out;
-  };
-  using V = std::vector<std::pair<std::size_t, std::size_t>>;
-  EXPECT_EQ(loops_of({{5, 2}, {10, 8}, {15, 0}}), (V{{2, 5}, {8, 10}}));  // two siblings in an outer loop
-  EXPECT_EQ(loops_of({{5, 2}, {9, 2}}), (V{{2, 5}}));                     // one head, two ends
-  EXPECT_EQ(loops_of({{5, 5}}), (V{{5, 5}}));
-  EXPECT_EQ(loops_of({{5, 9}}), (V{}));                                   // forward
+using Flow = CodeLine::Flow;
+struct Jump { std::uint64_t at; Flow flow; std::uint64_t to; };
+
+// Twenty one-byte instructions with these jumps among them: {first line, last line, number of lines} of each loop.
+std::vector<std::array<std::size_t, 3>> loops_of(const std::vector<Jump>& jumps) {
+  CodeRegion region{.symbol = "t", .bytes = {}, .lines = {}};
+  for (std::uint64_t i = 0; i < 20; ++i) region.lines.push_back({.offset = i, .length = 1});
+  for (const Jump& j : jumps) {
+    CodeLine& l = region.lines[j.at];
+    l.flow = j.flow, l.target = j.to, l.known_target = j.flow != Flow::stop;
+  }
+  std::vector<std::array<std::size_t, 3>> out;
+  for (const CodeLoop& l : innermost_loops(region)) out.push_back({l.lines.front(), l.lines.back(), l.lines.size()});
+  return out;
+}
+
+TEST(Loops, InnermostNaturalLoops) {
+  using V = std::vector<std::array<std::size_t, 3>>;
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 2}, {10, Flow::conditional, 8}, {15, Flow::conditional, 0}}), (V{{2, 5, 4}, {8, 10, 3}}));  // siblings in a loop
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 2}, {9, Flow::conditional, 2}}), (V{{2, 9, 8}}));  // `continue`: one loop, two ways back
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 5}}), (V{{5, 5, 1}}));
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 9}}), (V{}));  // forward
+  EXPECT_EQ(loops_of({{1, Flow::jump, 6}, {8, Flow::conditional, 2}}), (V{{2, 8, 7}}));  // entered at its condition
+}
+
+// An outer loop whose rare part stands behind the return: its jump back is no loop.
+TEST(Loops, OutOfLineBlocksAreNoLoops) {
+  using V = std::vector<std::array<std::size_t, 3>>;
+  const auto loops = loops_of({{4, Flow::conditional, 3}, {6, Flow::conditional, 12}, {9, Flow::conditional, 2}, {10, Flow::stop, 0}, {16, Flow::jump, 8}});
+  EXPECT_EQ(loops, (V{{3, 4, 2}}));
+  // Part of the loop itself when it belongs to it.
+  EXPECT_EQ(loops_of({{4, Flow::conditional, 12}, {6, Flow::conditional, 2}, {10, Flow::stop, 0}, {14, Flow::jump, 5}}), (V{{2, 14, 8}}));
+}
+
+TEST(Loops, JumpsByRegisterAndBrokenTargets) {
+  EXPECT_TRUE(loops_of({{3, Flow::stop, 0}, {5, Flow::jump, 900}, {7, Flow::conditional, 400}}).empty());
+  using V = std::vector<std::array<std::size_t, 3>>;
+  EXPECT_EQ(loops_of({{2, Flow::stop, 0}, {9, Flow::conditional, 5}}), (V{{5, 9, 5}}));  // only reached by a register
+}
+
+TEST(Loops, AnEndlessNestIsGivenUpOn) {
+  CodeRegion region{.symbol = "t", .bytes = {}, .lines = {}};
+  const std::uint64_t n = 60000;
+  for (std::uint64_t i = 0; i < 2 * n; ++i) region.lines.push_back({.offset = i, .length = 1});
+  for (std::uint64_t i = 0; i < n; ++i) {
+    CodeLine& l = region.lines[n + i];
+    l.flow = Flow::conditional, l.target = n - 1 - i, l.known_target = true;
+  }
+  EXPECT_LE(innermost_loops(region).size(), 1u);  // and in a second or two
 }
 
 TEST(Signature, CountsByMnemonicOperandAndScope) {
