@@ -101,19 +101,21 @@ KernelPackage with_spin(const KernelPackage& package, std::int64_t turns) {
   return out;
 }
 
-// Turns that make the kernel slower by `effect`: the cost of a turn is measured on a large spin, then corrected on the real one.
+// Turns that make the kernel slower by `effect`. The cost of a turn is measured on a spin of ten times the effect, which stands far
+// out of the noise; then the real spin is measured, and corrected only when its interval excludes the effect.
 Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runner& plain, double effect) {
   const JobPlan plan{.pairs = 30, .may_extend = false, .may_stop_early = false};
-  // Ten times the effect first: it stands far out of the noise. One turn takes about a cycle.
-  double turns = std::max(1000.0, 10 * effect * bench.seconds() * 3e9);
-  for (int step = 0; step < 3; ++step) {
+  double turns = std::max(1000.0, 10 * effect * bench.seconds() * 3e9);  // one turn takes about a cycle
+  for (int step = 0; step < 4; ++step) {
     FORGE_TRY_ASSIGN(const Image image, bench.build(with_spin(package, std::int64_t(turns))));
     FORGE_TRY_ASSIGN(auto spun, bench.start(image));
     FORGE_TRY_ASSIGN(const JobResult r, bench.job(plan, *spun, plain, fmt::format("calibrating the spin, step {}", step + 1)));
-    const double slower = paired_ratio(inside_seconds(r.calls[1]), inside_seconds(r.calls[0])).mid - 1;
-    if (!(slower > effect / 10)) return fail(Code::internal, fmt::format("a spin of {} turns cannot be seen ({:.4f})", turns, slower));
-    if (std::abs(slower / effect - 1) < 0.04) break;
-    turns *= effect / slower;
+    const RatioStats slower = paired_ratio(inside_seconds(r.calls[1]), inside_seconds(r.calls[0]));
+    if (step > 0 && slower.low95 <= 1 + effect && 1 + effect <= slower.high95) break;
+    if (!(slower.mid - 1 > effect / 10))
+      return fail(Code::unsupported, fmt::format("a spin of {} turns cannot be seen: measured {:.4f} against {:.4f} wanted", turns, slower.mid - 1, effect),
+                  "try again on a quieter machine");
+    turns *= effect / (slower.mid - 1);
   }
   return std::int64_t(turns);
 }
