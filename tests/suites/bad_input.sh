@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Bad input to the real binary: each a clear error that names the file, line or field, a documented exit code, nothing lost.
+set -euo pipefail
+build="$1"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+work="$(mktemp -d)"
+trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
+export FORGE_HOME="$work/home" FORGE_DATA="$root"
+forge="$build/forge"
+n=0
+# try CODE TEXT COMMAND...: exit code and a text that stdout+stderr must hold
+try() {
+  local code="$1" text="$2" got=0
+  shift 2
+  "$@" >"$work/out" 2>&1 </dev/null || got=$?
+  n=$((n + 1))
+  if [[ $got -ne $code ]] || ! grep -qE -- "$text" "$work/out"; then
+    echo "FAILED: $* : exit $got (wanted $code), text wanted: $text"
+    head -c 1500 "$work/out"
+    exit 1
+  fi
+}
+
+# flags and names
+try 2 'operator' "$forge" run
+try 2 'gemm_f32' "$forge" run gemm_f23
+try 2 'unknown|not expected' "$forge" run gemm_f32 --goool 1
+try 2 'reference' "$forge" analyse softmax_f32 --reference nonsense
+try 2 'target' "$forge" analyse softmax_f32 --target cpu:z80
+try 2 'no run' "$forge" show no-such-run
+try 2 'no run' "$forge" run --resume last
+try 2 'no sealed kernel' "$forge" promote abcdef
+try 2 'did you mean .nontemporal-store' "$forge" kb show nontemporal-stor
+try 2 'suite' "$forge" suite gpu
+try 0 'forge run gemm_f32' "$forge" --help
+for c in doctor operators analyse run evolve replay suite check bench seal promote lineage runs show report kb selftest; do try 0 'Usage' "$forge" $c --help; done
+"$forge" show nope --json >"$work/json" 2>/dev/null || true
+grep -q '"error"' "$work/json"
+
+# packages
+package() { mkdir -p "$work/p"; rm -rf "$work/p/"*; printf '%s' "$1" >"$work/p/kernel.cpp"; printf '%s' "$2" >"$work/p/launch.toml"; }
+kernel='#include "forge_args.h"
+extern "C" void softmax(const forge_args*, const forge_block*) {}'
+plan='format = 1
+target = "cpu:x86-64-avx2"
+[[launch]]
+entry = "softmax"
+grid = "rows"
+'
+check=("$forge" check "$work/p" --operator softmax_f32 --target cpu:x86-64-avx2)
+try 2 'no-such-folder' "$forge" check "$work/no-such-folder" --operator softmax_f32
+mkdir -p "$work/p" && rm -f "$work/p"/* && try 2 'launch.toml' "${check[@]}"
+package "$kernel" "${plan}gird = 3"
+try 1 'plan_invalid.*gird' "${check[@]}"
+package "$kernel" "${plan/grid = \"rows\"/grid = \"rowz\"}"
+try 1 'plan_invalid.*rowz' "${check[@]}"
+package "$kernel" "${plan}block = 128"
+try 1 'plan_invalid.*block' "${check[@]}"
+package "$kernel" 'format = 1 target = '
+try 1 'plan_invalid.*launch.toml:1' "${check[@]}"
+package "$kernel" "${plan/softmax/other}"
+try 1 'plan_invalid.*other' "${check[@]}"
+package "$kernel" "${plan/rows/rows \/ (rows - rows)}"
+try 1 'grid' "${check[@]}"
+package "$kernel" "requires = [\"rows > 4096\"]
+$plan"
+try 1 'unsupported_shape.*rows > 4096' "${check[@]}"
+
+# configuration
+mkdir -p "$FORGE_HOME"
+printf 'format = 1\n[budget]\ncandidats = 3\n' >"$FORGE_HOME/config.toml"
+try 2 'config.toml:3.*candidats.*candidates' "$forge" run softmax_f32
+printf 'format = 1\n[budget\n' >"$FORGE_HOME/config.toml"
+try 2 'config.toml:2' "$forge" run softmax_f32
+rm "$FORGE_HOME/config.toml"
+
+# data: a copy of the tree with one file broken
+data() { rm -rf "$work/data"; mkdir "$work/data"; cp -r "$root/operators" "$root/blueprints" "$root/knowledge" "$work/data/"; }
+op="$work/data/operators/softmax_f32"
+broken() { FORGE_DATA="$work/data" try "$@"; }
+data && echo '{' >"$op/definition.json" && broken 2 'definition.json:[0-9]+' "$forge" analyse softmax_f32
+data && rm "$op/definition.json" && broken 2 'softmax_f32' "$forge" analyse softmax_f32
+data && sed -i 's/"columns"$/"colums"/' "$op/definition.json" && broken 2 'definition.json.*colums' "$forge" analyse softmax_f32
+data && sed -i 's/^tolerance/tolerence/' "$op/task.toml" && broken 2 'task.toml:[0-9]+.*tolerence.*tolerance' "$forge" analyse softmax_f32
+data && rm "$op/task.toml" && broken 2 'task.toml' "$forge" analyse softmax_f32
+data && sed -i 's/^title/titel/' "$work/data/knowledge/cpu/nontemporal-store/entry.toml" && broken 2 'entry.toml:[0-9]+.*titel' "$forge" kb list
+data && mkdir -p "$work/data/knowledge/cpu/nontemporal-store/evidence" && echo 'x' >"$work/data/knowledge/cpu/nontemporal-store/evidence/a.json" && broken 2 'a.json' "$forge" kb list
+data && sed -i 's/^default/defualt/' "$work/data/blueprints/cpu/softmax_f32/blueprint.toml" && broken 2 'blueprint.toml:[0-9]+.*defualt' "$forge" run softmax_f32 --candidates 1
+data && rm -r "$work/data/blueprints/cpu/softmax_f32" && broken 2 'blueprint' "$forge" run softmax_f32 --candidates 1
+
+# state that cannot be written: a home below a file fails for root too
+: >"$work/file"
+FORGE_HOME="$work/file/home" try 3 'FORGE_HOME' "$forge" runs
+# a full disk: a tiny tmpfs, where mounting is allowed
+if mkdir -p "$work/full" && unshare -m true 2>/dev/null; then
+  try 3 'space|No space' unshare -m bash -c "mount -t tmpfs -o size=64k tmpfs '$work/full' && dd if=/dev/zero of='$work/full/fill' bs=1k count=64 2>/dev/null; FORGE_HOME='$work/full/home' '$forge' runs"
+fi
+# a damaged journal: named with its line, and the other runs are still listed
+mkdir -p "$FORGE_HOME/runs/broken" && printf '{"seq":1}\n{}\n' >"$FORGE_HOME/runs/broken/journal.jsonl"
+try 2 'journal.jsonl:1' "$forge" show broken
+try 0 '' "$forge" runs
+# a damaged index is made again
+printf 'not a database at all, but a text that is long enough to be taken for a header of one' >"$FORGE_HOME/index.sqlite"
+try 0 '' "$forge" runs
+echo "bad_input: $n cases"
