@@ -80,7 +80,7 @@ Certification get_certification(JsonReader r) {
 }
 
 Result<Certification> parse_certification(const std::string& json, const std::string& file) { return parse_with(get_certification, json, file); }
-std::string certification_to_json(const Certification& c) { return dump(to_json_value(c), 2) + "\n"; }
+std::string certification_to_json(const Certification& c) { return dump(to_json_value(c), 2); }
 
 EntryState state_on(const Entry& entry, const std::string& device_class) {
   if (entry.retired) return EntryState::retired;

@@ -66,6 +66,7 @@ TEST(Entry, RefusesAndSaysWhere) {
       {"origin = \"a manual\"", "", "origin", "missing"},
       {"retired = false", "retired = 0", "retired", "true or false", 10},
       {"operator = \"copy_f32\"", "", "probe.operator", "missing", 12},
+      {"operator = \"copy_f32\"", "operator = \"copy_f32\"\nrequires = \"(\"", "probe.requires", "missing at column 2", 14},
       {"min_effect = 0.05", "min_effect = -0.1", "probe.min_effect", "negative", 14},
       {"min_effect = 0.05", "min_efect = 0.05", "probe.min_efect", "did you mean", 14},
       {"value = \"streaming\"", "value = 3", "advice[0].value", "expected a string", 18},
