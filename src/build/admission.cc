@@ -77,9 +77,13 @@ class Admission {
 
   void check_constructors(const ElfSection& s) {
     const std::string_view n = s.name;
-    const bool runs_at_load = s.type == SHT_INIT_ARRAY || s.type == SHT_FINI_ARRAY || s.type == SHT_PREINIT_ARRAY || n == ".init" || n == ".fini" ||
-                              n.starts_with(".ctors") || n.starts_with(".dtors") || n.starts_with(".init_array") || n.starts_with(".fini_array");
-    if (s.size > 0 && runs_at_load) add("constructor", fmt::format("{} holds code to run at load or exit; nothing runs but the plan's entries: make the variable `static constexpr`, so that it needs no construction", n));
+    const bool runs_at_load = s.type == SHT_INIT_ARRAY || s.type == SHT_FINI_ARRAY || s.type == SHT_PREINIT_ARRAY || n == ".init" ||
+                              n == ".fini" || n.starts_with(".ctors") || n.starts_with(".dtors") || n.starts_with(".init_array") ||
+                              n.starts_with(".fini_array");
+    if (s.size > 0 && runs_at_load)
+      add("constructor", fmt::format("{} holds code to run at load or exit; nothing runs but the plan's entries: make the variable `static "
+                                     "constexpr`, so that it needs no construction",
+                                     n));
   }
 
   void check_section(std::size_t i) {
@@ -87,31 +91,49 @@ class Admission {
     if (s.size == 0) return;
     const std::string_view n = s.name;
     if (!s.allocated()) return;
-    if (s.flags & SHF_TLS) return add("thread_local", fmt::format("{} is thread-local; use the block's scratch (`smem` in launch.toml), or a local variable", variable_in(i)));
-    if (s.type == SHT_NOBITS) return add("writable_state", fmt::format("{} is state that would outlive a call; use a workspace (launch.toml) or a local variable", variable_in(i)));
+    if (s.flags & SHF_TLS)
+      return add("thread_local",
+                 fmt::format("{} is thread-local; use the block's scratch (`smem` in launch.toml), or a local variable", variable_in(i)));
+    if (s.type == SHT_NOBITS)
+      return add("writable_state",
+                 fmt::format("{} is state that would outlive a call; use a workspace (launch.toml) or a local variable", variable_in(i)));
     if (s.writable() && s.executable()) return add("writable_state", fmt::format("section {} is writable and executable", n));
-    if (s.writable() && !n.starts_with(".data.rel.ro")) return add("writable_state", fmt::format("{} can be written, so it would outlive a call; make it `const`, or use a workspace (launch.toml)", variable_in(i)));
-    if (s.type != SHT_PROGBITS && s.type != SHT_X86_64_UNWIND) return add("section_kind", fmt::format("section {} has type {:#x}; only plain code and read-only data are placed", n, s.type));
+    if (s.writable() && !n.starts_with(".data.rel.ro"))
+      return add(
+          "writable_state",
+          fmt::format("{} can be written, so it would outlive a call; make it `const`, or use a workspace (launch.toml)", variable_in(i)));
+    if (s.type != SHT_PROGBITS && s.type != SHT_X86_64_UNWIND)
+      return add("section_kind", fmt::format("section {} has type {:#x}; only plain code and read-only data are placed", n, s.type));
     if (s.flags & SHF_COMPRESSED) return add("section_kind", fmt::format("section {} is compressed", n));
     if (s.align > kMaxAlign) return add("section_kind", fmt::format("section {} wants alignment {}; at most {}", n, s.align, kMaxAlign));
   }
 
   void check_symbol(const ElfSymbol& s) {
     const std::string_view n = s.name;
-    if (s.type == STT_GNU_IFUNC) return add("ifunc", fmt::format("`{}` is chosen by code at load (ifunc, target_clones); write one version for the target, and `when` in launch.toml to choose by shape", n));
-    if (s.binding != STB_LOCAL && s.binding != STB_GLOBAL && s.binding != STB_WEAK) return add("ifunc", fmt::format("`{}` has binding {}, which a loader would unify across images", n, s.binding));
+    if (s.type == STT_GNU_IFUNC)
+      return add("ifunc", fmt::format("`{}` is chosen by code at load (ifunc, target_clones); write one version for the target, and `when` "
+                                      "in launch.toml to choose by shape",
+                                      n));
+    if (s.binding != STB_LOCAL && s.binding != STB_GLOBAL && s.binding != STB_WEAK)
+      return add("ifunc", fmt::format("`{}` has binding {}, which a loader would unify across images", n, s.binding));
     if (s.section == SHN_UNDEF) {
       if (n.empty() || may_import(n)) return;
       if (n == "_GLOBAL_OFFSET_TABLE_") return;  // only comes with relocations through it, which are refused with better words
-      if (s.type == STT_TLS) return add("thread_local", fmt::format("`{}` is thread-local and defined elsewhere; a kernel has no thread-local data", n));
+      if (s.type == STT_TLS)
+        return add("thread_local", fmt::format("`{}` is thread-local and defined elsewhere; a kernel has no thread-local data", n));
       return add("import", fmt::format("`{}` is not defined in the kernel; {}", n, import_advice(n)));
     }
     if (s.type == STT_TLS && in_section(s) && section_of(s).size == 0) return add("thread_local", fmt::format("`{}` is thread-local", n));
-    if (s.section == SHN_COMMON || s.type == STT_COMMON) return add("common", fmt::format("`{}` is a common variable, which is writable state; make it `const`, or use a workspace (launch.toml)", n));
+    if (s.section == SHN_COMMON || s.type == STT_COMMON)
+      return add("common",
+                 fmt::format("`{}` is a common variable, which is writable state; make it `const`, or use a workspace (launch.toml)", n));
     const bool absolute_file_name = s.section == SHN_ABS && s.type == STT_FILE && s.binding == STB_LOCAL;
-    if (!in_section(s) && !absolute_file_name) return add("import", fmt::format("`{}` stands at a fixed address ({:#x}), outside the kernel", n, s.value));
+    if (!in_section(s) && !absolute_file_name)
+      return add("import", fmt::format("`{}` stands at a fixed address ({:#x}), outside the kernel", n, s.value));
     const bool exported = s.binding != STB_LOCAL && (s.visibility == STV_DEFAULT || s.visibility == STV_PROTECTED);
-    if (exported && !m_entries.contains(std::string(n))) add("extra_export", fmt::format("`{}` is exported but no launch of the plan names it; make it `static`, or add the launch to launch.toml", n));
+    if (exported && !m_entries.contains(std::string(n)))
+      add("extra_export",
+          fmt::format("`{}` is exported but no launch of the plan names it; make it `static`, or add the launch to launch.toml", n));
   }
 
   void check_entry(const std::string& entry) {
@@ -119,14 +141,19 @@ class Admission {
     int found = 0;
     for (const ElfSymbol& s : m_object.symbols) {
       if (s.name == entry && s.section != SHN_UNDEF && in_section(s)) {
-        if (s.type == STT_FUNC && s.binding == STB_GLOBAL && section_of(s).executable() && section_of(s).allocated()) ++found;
-        else near = fmt::format("; `{}` is there, but not as an external function", entry);
-      } else if (s.type == STT_FUNC && s.name.starts_with("_Z") && s.name.find(fmt::format("{}{}", entry.size(), entry)) != std::string_view::npos) {
+        if (s.type == STT_FUNC && s.binding == STB_GLOBAL && section_of(s).executable() && section_of(s).allocated())
+          ++found;
+        else
+          near = fmt::format("; `{}` is there, but not as an external function", entry);
+      } else if (s.type == STT_FUNC && s.name.starts_with("_Z") &&
+                 s.name.find(fmt::format("{}{}", entry.size(), entry)) != std::string_view::npos) {
         near = fmt::format("; `{}` is there under its C++ name", entry);
       }
     }
     if (found == 1) return;
-    add("missing_entry", fmt::format("launch.toml names the entry `{0}`, which the image lacks{1}; write `extern \"C\" void {0}(const forge_args*, const forge_block*)`", entry, near));
+    add("missing_entry", fmt::format("launch.toml names the entry `{0}`, which the image lacks{1}; write `extern \"C\" void {0}(const "
+                                     "forge_args*, const forge_block*)`",
+                                     entry, near));
   }
 
   void sweep() {
@@ -135,7 +162,8 @@ class Admission {
       const ElfSection& s = m_object.sections[i];
       if (!s.allocated() || !s.executable() || s.bytes.empty()) continue;
       Sweep swept = sweep_instructions(s.bytes, allow_evex);
-      for (const InstructionFinding& f : swept.findings) m_code_findings.emplace_back(f.rule, fmt::format("{}: {}", place(i, f.offset), f.what));
+      for (const InstructionFinding& f : swept.findings)
+        m_code_findings.emplace_back(f.rule, fmt::format("{}: {}", place(i, f.offset), f.what));
       m_swept.emplace(i, std::move(swept));
     }
     for (const std::string& entry : m_entries)
@@ -148,8 +176,12 @@ class Admission {
     const auto swept = m_swept.find(section);
     if (swept == m_swept.end() || full() || swept->second.at(offset)) return;
     const std::string from = fmt::format("{} at {}", what, place(from_section, from_offset));
-    if (offset >= m_object.sections[section].size) m_code_findings.emplace_back("split_instruction", fmt::format("{} leads out of section {}", from, m_object.sections[section].name));
-    else m_code_findings.emplace_back("split_instruction", fmt::format("{} leads into the middle of an instruction at {}, which hides what runs", from, place(section, offset)));
+    if (offset >= m_object.sections[section].size)
+      m_code_findings.emplace_back("split_instruction", fmt::format("{} leads out of section {}", from, m_object.sections[section].name));
+    else
+      m_code_findings.emplace_back(
+          "split_instruction",
+          fmt::format("{} leads into the middle of an instruction at {}, which hides what runs", from, place(section, offset)));
   }
 
   void check_branches() {
@@ -178,16 +210,22 @@ class Admission {
     const ElfSymbol& to = m_object.symbols[r.symbol];
     const auto where = [&] { return place(section, r.offset); };
     const bool relative = r.type == R_X86_64_PC32 || r.type == R_X86_64_PLT32;
-    if (!relative && !(r.type == R_X86_64_64 && !s.executable())) return add("relocation", fmt::format("{}: relocation type {} against `{}` ({}) cannot be placed; {}", where(), r.type, to.name, relocation_name(r.type), relocation_advice(r.type)));
+    if (!relative && !(r.type == R_X86_64_64 && !s.executable()))
+      return add("relocation", fmt::format("{}: relocation type {} against `{}` ({}) cannot be placed; {}", where(), r.type, to.name,
+                                           relocation_name(r.type), relocation_advice(r.type)));
     const std::uint64_t width = relative ? 4 : 8;
-    if (r.offset > s.size || width > s.size - r.offset) return add("relocation", fmt::format("{} lies outside section {}", where(), s.name));
+    if (r.offset > s.size || width > s.size - r.offset)
+      return add("relocation", fmt::format("{} lies outside section {}", where(), s.name));
     if (to.section == SHN_UNDEF) {
-      if (!relative || !s.executable()) return add("relocation", fmt::format("{}: the address of `{}` is taken; call it directly", where(), to.name));
+      if (!relative || !s.executable())
+        return add("relocation", fmt::format("{}: the address of `{}` is taken; call it directly", where(), to.name));
     } else if (!in_section(to) || !section_of(to).allocated()) {
       return add("relocation", fmt::format("{} refers to `{}`, which is not loaded", where(), to.name));
     }
-    if (s.executable()) check_code_relocation(section, r, to);
-    else if (r.type == R_X86_64_64 && in_section(to)) check_landing(to.section, to.value + static_cast<std::uint64_t>(r.addend), "the pointer", section, r.offset);
+    if (s.executable())
+      check_code_relocation(section, r, to);
+    else if (r.type == R_X86_64_64 && in_section(to))
+      check_landing(to.section, to.value + static_cast<std::uint64_t>(r.addend), "the pointer", section, r.offset);
   }
 
   // A relocation in code may change an instruction's displacement or immediate and nothing else: the sweep read the bytes
@@ -196,7 +234,8 @@ class Admission {
     const auto swept = m_swept.find(section);
     const SweptInstruction* x = swept == m_swept.end() ? nullptr : swept->second.covering(r.offset);
     const std::uint64_t field = x ? r.offset - x->offset : 0;
-    if (!x || field == 0 || (field != x->displacement_at && field != x->immediate_at)) return add("relocation", fmt::format("{}: a relocation would rewrite an instruction's opcode", place(section, r.offset)));
+    if (!x || field == 0 || (field != x->displacement_at && field != x->immediate_at))
+      return add("relocation", fmt::format("{}: a relocation would rewrite an instruction's opcode", place(section, r.offset)));
     m_relocated[section].insert(x->offset);
     if (to.section == SHN_UNDEF) return;
     const std::uint64_t after_field = x->length - field;
@@ -206,8 +245,8 @@ class Admission {
   const ElfObject& m_object;
   const LaunchPlan& m_plan;
   std::set<std::string> m_entries;
-  std::map<std::size_t, Sweep> m_swept;                          // by section
-  std::map<std::size_t, std::set<std::uint64_t>> m_relocated;    // offsets of instructions with a relocated field
+  std::map<std::size_t, Sweep> m_swept;                        // by section
+  std::map<std::size_t, std::set<std::uint64_t>> m_relocated;  // offsets of instructions with a relocated field
   std::vector<AdmissionFailure> m_findings;
   std::vector<std::pair<std::string, std::string>> m_code_findings;  // said after the others
 };
@@ -222,7 +261,8 @@ tl::expected<void, AdmissionFailure> admit_cpu_object(const std::string& bytes, 
   const auto& findings = admission.findings();
   if (findings.empty()) return {};
   AdmissionFailure first = findings.front();
-  for (std::size_t i = 1; i < findings.size() && i < kMaxFindings; ++i) first.detail += fmt::format("\nalso {}: {}", findings[i].rule, findings[i].detail);
+  for (std::size_t i = 1; i < findings.size() && i < kMaxFindings; ++i)
+    first.detail += fmt::format("\nalso {}: {}", findings[i].rule, findings[i].detail);
   if (findings.size() > kMaxFindings) first.detail += fmt::format("\nand {} more", findings.size() - kMaxFindings);
   return tl::unexpected(std::move(first));
 }

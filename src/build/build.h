@@ -19,13 +19,16 @@ namespace forge {
 Result<KernelPackage> read_package_folder(const fs::path&);
 Status write_package_folder(const KernelPackage&, const fs::path&);
 
-struct BuildFailure { Reason reason = Reason::build_failed; std::string detail, log; };
+struct BuildFailure {
+  Reason reason = Reason::build_failed;
+  std::string detail, log;
+};
 
 // Compilers sit at the world's edge.
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  virtual std::string identity() const = 0;  // path and version; part of the cache key
+  virtual std::string identity() const = 0;                                              // path and version; part of the cache key
   virtual std::vector<std::string> flags(const TargetSpec& t) const { return t.flags; }  // all that it passes; likewise
   // Compiles kernel source with the generated forge_args.h beside it. Returns the object's bytes.
   virtual tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string& args_header, const TargetSpec&) = 0;
@@ -49,11 +52,16 @@ class FakeCompiler : public Compiler {  // returns what the test put in
   tl::expected<Image, BuildFailure> next = tl::unexpected(BuildFailure{});
   int calls = 0;
   std::string identity() const override { return "fake 1"; }
-  tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string&, const TargetSpec&) override { ++calls; return next; }
+  tl::expected<Image, BuildFailure> compile(const KernelPackage&, const std::string&, const TargetSpec&) override {
+    ++calls;
+    return next;
+  }
 };
 
 // Admission of a relocatable x86-64 object (launch-plan.md section 5): every rule that is broken, first one first.
-struct AdmissionFailure { std::string rule, detail; };
+struct AdmissionFailure {
+  std::string rule, detail;
+};
 tl::expected<void, AdmissionFailure> admit_cpu_object(const std::string& object, const LaunchPlan&);
 
 // parse plan -> check -> header -> compile -> admit. Cached by content under cache_dir (empty: no cache).

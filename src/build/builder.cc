@@ -31,8 +31,9 @@ std::string cache_key(const Compiler& compiler, const KernelPackage& package, co
 fs::path cache_file(const fs::path& cache, const std::string& key) { return cache / key.substr(0, 2) / (key + ".image"); }
 
 std::string to_cache(const Image& image) {
-  const Json head = {{"format", kCacheFormat}, {"sha256", image.sha256}, {"compiler", image.build.compiler}, {"flags", image.build.flags},
-                     {"log", image.build.log}, {"seconds", image.build.seconds}, {"sandbox", image.build.sandbox}};
+  const Json head = {{"format", kCacheFormat},        {"sha256", image.sha256}, {"compiler", image.build.compiler},
+                     {"flags", image.build.flags},    {"log", image.build.log}, {"seconds", image.build.seconds},
+                     {"sandbox", image.build.sandbox}};
   return head.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" + image.bytes;
 }
 
@@ -47,7 +48,11 @@ std::optional<Image> from_cache(const std::string& text) {
     image.bytes = text.substr(end + 1);
     image.sha256 = head.at("sha256");
     if (sha256_hex(image.bytes) != image.sha256) return std::nullopt;
-    image.build = {.compiler = head.at("compiler"), .flags = head.at("flags"), .log = head.at("log"), .seconds = head.at("seconds"), .sandbox = head.at("sandbox")};
+    image.build = {.compiler = head.at("compiler"),
+                   .flags = head.at("flags"),
+                   .log = head.at("log"),
+                   .seconds = head.at("seconds"),
+                   .sandbox = head.at("sandbox")};
     return image;
   } catch (const Json::exception&) {
     return std::nullopt;

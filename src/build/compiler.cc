@@ -24,13 +24,28 @@ namespace forge {
 namespace {
 
 // launch-plan.md section 3, then: fused multiply-add may be formed, no errno from <math.h>, and the same bytes every time.
-const std::vector<std::string> kFlags = {
-    "-std=c++20", "-O3", "-ffreestanding", "-fpie", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
-    "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-fno-jump-tables", "-ffp-contract=fast",
-    "-fno-math-errno", "-fno-ident", "-Wall", "-Wno-psabi", "-pipe", "-c"};
+const std::vector<std::string> kFlags = {"-std=c++20",
+                                         "-O3",
+                                         "-ffreestanding",
+                                         "-fpie",
+                                         "-fvisibility=hidden",
+                                         "-fno-exceptions",
+                                         "-fno-rtti",
+                                         "-fno-threadsafe-statics",
+                                         "-fno-stack-protector",
+                                         "-fno-asynchronous-unwind-tables",
+                                         "-fcf-protection=none",
+                                         "-fno-jump-tables",
+                                         "-ffp-contract=fast",
+                                         "-fno-math-errno",
+                                         "-fno-ident",
+                                         "-Wall",
+                                         "-Wno-psabi",
+                                         "-pipe",
+                                         "-c"};
 
-constexpr int kFilterFd = 9;                      // where bubblewrap finds its seccomp filter
-constexpr SyscallRule kClone3[] = {435};          // its flags are out of a filter's sight; with ENOSYS libc falls back on clone
+constexpr int kFilterFd = 9;              // where bubblewrap finds its seccomp filter
+constexpr SyscallRule kClone3[] = {435};  // its flags are out of a filter's sight; with ENOSYS libc falls back on clone
 
 int limit_resources(const CompileLimits& limits) {
   if (int e = limit(RLIMIT_CPU, static_cast<std::uint64_t>(limits.seconds) + 1)) return e;
@@ -47,8 +62,8 @@ int pass_filter(const std::string& filter) {
 }
 
 std::vector<std::string> bubblewrap_arguments(const fs::path& program, const Toolchain& t, const std::string& folder) {
-  std::vector<std::string> a = {program.string(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--seccomp", std::to_string(kFilterFd),
-                                "--dev", "/dev"};
+  std::vector<std::string> a = {
+      program.string(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--seccomp", std::to_string(kFilterFd), "--dev", "/dev"};
   for (const char* link : {"/bin", "/lib", "/lib64"}) {
     std::error_code error;
     const fs::path to = fs::read_symlink(link, error);
@@ -87,10 +102,15 @@ class CpuCompiler : public Compiler {
     return f;
   }
 
-  tl::expected<Image, BuildFailure> compile(const KernelPackage& package, const std::string& args_header, const TargetSpec& target) override {
+  tl::expected<Image, BuildFailure> compile(const KernelPackage& package, const std::string& args_header,
+                                            const TargetSpec& target) override {
     const auto broken = [](const Error& e) { return tl::unexpected(BuildFailure{Reason::build_failed, e.text(), {}}); };
-    if (target.family != "cpu") return tl::unexpected(BuildFailure{Reason::build_failed, fmt::format("{} builds for cpu targets, not {}", m_toolchain.program.string(), target.name), {}});
-    if (package.source_name != "kernel.cpp") return tl::unexpected(BuildFailure{Reason::plan_invalid, fmt::format("the source of a cpu package is kernel.cpp, not {}", package.source_name), {}});
+    if (target.family != "cpu")
+      return tl::unexpected(BuildFailure{
+          Reason::build_failed, fmt::format("{} builds for cpu targets, not {}", m_toolchain.program.string(), target.name), {}});
+    if (package.source_name != "kernel.cpp")
+      return tl::unexpected(
+          BuildFailure{Reason::plan_invalid, fmt::format("the source of a cpu package is kernel.cpp, not {}", package.source_name), {}});
     auto folder = TempDir::make("forge-build");
     if (!folder) return broken(folder.error());
     const fs::path at = fs::canonical(folder->path());
@@ -107,7 +127,8 @@ class CpuCompiler : public Compiler {
     image.build.log = clean_log(run->output, at.string());
     if (auto failure = explain_failure(*run, image.build.log, m_limits)) return tl::unexpected(std::move(*failure));
     auto object = read_file(at / "kernel.o");
-    if (!object) return tl::unexpected(BuildFailure{Reason::build_failed, "the compiler made no object: " + object.error().text(), image.build.log});
+    if (!object)
+      return tl::unexpected(BuildFailure{Reason::build_failed, "the compiler made no object: " + object.error().text(), image.build.log});
     image.bytes = std::move(*object);
     image.sha256 = sha256_hex(image.bytes);
     return image;
@@ -117,11 +138,15 @@ class CpuCompiler : public Compiler {
   std::vector<std::string> sandbox() const {
     std::vector<std::string> out;
     for (const std::string& line : describe(m_support))
-      if (m_view == CompilerView::landlock || line.find("landlock") == std::string::npos || line.starts_with("missing")) out.push_back(line);
-    if (m_view == CompilerView::landlock) out.push_back(fmt::format("view: {} toolchain paths and the build folder", m_toolchain.execute.size() + m_toolchain.read.size()));
+      if (m_view == CompilerView::landlock || line.find("landlock") == std::string::npos || line.starts_with("missing"))
+        out.push_back(line);
+    if (m_view == CompilerView::landlock)
+      out.push_back(fmt::format("view: {} toolchain paths and the build folder", m_toolchain.execute.size() + m_toolchain.read.size()));
     if (m_view == CompilerView::bubblewrap) out.push_back("bubblewrap: own mounts and namespaces, toolchain paths and the build folder");
-    if (m_view == CompilerView::none) out.push_back("missing: a narrowed view of the file system (no Landlock, no bubblewrap: install bubblewrap)");
-    out.push_back(fmt::format("limits: {:g} s, {} MiB memory, {} MiB object", m_limits.seconds, m_limits.memory_bytes >> 20, m_limits.object_bytes >> 20));
+    if (m_view == CompilerView::none)
+      out.push_back("missing: a narrowed view of the file system (no Landlock, no bubblewrap: install bubblewrap)");
+    out.push_back(fmt::format("limits: {:g} s, {} MiB memory, {} MiB object", m_limits.seconds, m_limits.memory_bytes >> 20,
+                              m_limits.object_bytes >> 20));
     out.insert(out.end(), m_toolchain.notes.begin(), m_toolchain.notes.end());
     return out;
   }

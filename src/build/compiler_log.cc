@@ -24,7 +24,9 @@ std::size_t utf8_length(std::string_view s) {
   for (std::size_t i = 1; i < n; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   // Overlong forms, surrogates, beyond U+10FFFF.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
+      (first == 0xf4 && byte(1) >= 0x90))
+    return 0;
   return n;
 }
 
@@ -50,7 +52,8 @@ std::string clean_log(std::string_view output, const std::string& build_folder) 
   if (!build_folder.empty()) {
     const std::string prefix = build_folder + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) text.erase(at, prefix.size());
-    for (std::size_t at = text.find(build_folder); at != std::string::npos; at = text.find(build_folder, at)) text.replace(at, build_folder.size(), ".");
+    for (std::size_t at = text.find(build_folder); at != std::string::npos; at = text.find(build_folder, at))
+      text.replace(at, build_folder.size(), ".");
   }
   std::string out;
   for (std::string_view rest = text; !rest.empty();) {
@@ -60,8 +63,10 @@ std::string clean_log(std::string_view output, const std::string& build_folder) 
       break;
     }
     const unsigned char c = static_cast<unsigned char>(rest[0]);
-    if (n == 0 || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) out += '?';
-    else out.append(rest.substr(0, n));
+    if (n == 0 || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+      out += '?';
+    else
+      out.append(rest.substr(0, n));
     rest.remove_prefix(std::max<std::size_t>(n, 1));
   }
   return out;
@@ -69,14 +74,20 @@ std::string clean_log(std::string_view output, const std::string& build_folder) 
 
 std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std::string& log, const CompileLimits& limits) {
   const std::string simpler = "write simpler code: fewer template instances, shorter unrolling, smaller tables";
-  if (run.timed_out) return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler), log};
+  if (run.timed_out)
+    return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler), log};
   if (!run.signal && run.exit_code == 0) return std::nullopt;
   // The driver reports how its own children died in words only.
-  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded"})) return BuildFailure{Reason::build_timeout, fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), log};
+  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded"}))
+    return BuildFailure{Reason::build_timeout,
+                        fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), log};
   if (run.signal == SIGXFSZ || says(log, {"File size limit exceeded", "File too large", "file too big"}))
-    return BuildFailure{Reason::build_failed, fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), log};
-  if (says(log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted", "Killed signal terminated"}))
-    return BuildFailure{Reason::build_timeout, fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), log};
+    return BuildFailure{Reason::build_failed,
+                        fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), log};
+  if (says(log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted",
+                 "Killed signal terminated"}))
+    return BuildFailure{Reason::build_timeout,
+                        fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), log};
   if (run.signal) return BuildFailure{Reason::build_failed, fmt::format("the compiler died on signal {}; {}", run.signal, simpler), log};
   return BuildFailure{Reason::build_failed, first_error(log), log};
 }

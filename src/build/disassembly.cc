@@ -44,7 +44,8 @@ std::string listing(const X86Decoder& decoder, const CodeRegion& region, const s
       i += skipped;
     }
     const CodeLine& l = region.lines[lines[i]];
-    if (decoder.decode(region.bytes.substr(l.offset), x)) out += fmt::format("{:6x}  {}\n", region.address + l.offset, decoder.text(x, region.address + l.offset));
+    if (decoder.decode(region.bytes.substr(l.offset), x))
+      out += fmt::format("{:6x}  {}\n", region.address + l.offset, decoder.text(x, region.address + l.offset));
   }
   return out;
 }
@@ -69,7 +70,10 @@ std::vector<std::uint32_t> all_lines(const CodeRegion& region) {
   return lines;
 }
 
-struct Found { const CodeRegion* region; CodeLoop loop; };
+struct Found {
+  const CodeRegion* region;
+  CodeLoop loop;
+};
 
 // whole_regions: where no loop is seen, take each region whole; a sample around a hot place rarely holds a long loop's both ends.
 InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& regions, bool whole_regions) {
@@ -88,7 +92,8 @@ InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& region
   const bool vector_loop = std::any_of(found.begin(), found.end(), [](const Found& f) { return f.loop.heat >= 1; });
   if (whole_regions && !vector_loop)
     for (CodeRegion& region : regions)
-      if (!region.lines.empty()) found.push_back({&region, {.head = 0, .lines = all_lines(region), .heat = heat(region, all_lines(region))}});
+      if (!region.lines.empty())
+        found.push_back({&region, {.head = 0, .lines = all_lines(region), .heat = heat(region, all_lines(region))}});
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.loop.heat > b.loop.heat; });
   for (std::size_t i = 0; i < found.size() && i < kHotLoops; ++i) {
     if (i > 0 && found[i].loop.heat < 1 && found[0].loop.heat >= 1) break;  // scalar tails beside vector loops
@@ -104,12 +109,14 @@ void add_functions(const ElfObject& object, std::size_t section, std::vector<Cod
   const ElfSection& s = object.sections[section];
   std::vector<std::pair<std::uint64_t, std::string_view>> starts = {{0, s.name}};
   for (const ElfSymbol& symbol : object.symbols)
-    if (symbol.section == section && symbol.type == STT_FUNC && symbol.value < s.bytes.size()) starts.emplace_back(symbol.value, symbol.name);
+    if (symbol.section == section && symbol.type == STT_FUNC && symbol.value < s.bytes.size())
+      starts.emplace_back(symbol.value, symbol.name);
   std::stable_sort(starts.begin(), starts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::uint64_t end = i + 1 < starts.size() ? starts[i + 1].first : s.bytes.size();
     if (end == starts[i].first) continue;  // an alias, or a function at the very start
-    regions.push_back({.symbol = std::string(starts[i].second), .bytes = s.bytes.substr(starts[i].first, end - starts[i].first), .lines = {}});
+    regions.push_back(
+        {.symbol = std::string(starts[i].second), .bytes = s.bytes.substr(starts[i].first, end - starts[i].first), .lines = {}});
   }
 }
 
@@ -140,7 +147,8 @@ InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::
   }
   if (!joined.empty()) joined.resize(kept + 1);
   std::vector<CodeRegion> regions;
-  for (const auto& [address, bytes] : joined) regions.push_back({.symbol = fmt::format("{}@{:#x}", label, address), .address = address, .bytes = bytes, .lines = {}});
+  for (const auto& [address, bytes] : joined)
+    regions.push_back({.symbol = fmt::format("{}@{:#x}", label, address), .address = address, .bytes = bytes, .lines = {}});
   return mix_of(X86Decoder(), regions, true);
 }
 

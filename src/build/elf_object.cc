@@ -68,8 +68,15 @@ Result<std::vector<ElfSection>> read_sections(std::string_view bytes, const Elf6
   out.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const Elf64_Shdr h = raw(i);
-    ElfSection s{.name = {}, .type = h.sh_type, .flags = h.sh_flags, .size = h.sh_size, .align = h.sh_addralign,
-                 .entry_size = h.sh_entsize, .link = h.sh_link, .info = h.sh_info, .bytes = {}};
+    ElfSection s{.name = {},
+                 .type = h.sh_type,
+                 .flags = h.sh_flags,
+                 .size = h.sh_size,
+                 .align = h.sh_addralign,
+                 .entry_size = h.sh_entsize,
+                 .link = h.sh_link,
+                 .info = h.sh_info,
+                 .bytes = {}};
     const auto name = string_at(*names, h.sh_name);
     if (!name) return malformed(fmt::format("section {} has no name", i));
     s.name = *name;
@@ -101,10 +108,13 @@ Result<std::vector<ElfSymbol>> read_symbols(const std::vector<ElfSection>& secti
     out.reserve(count);
     for (std::size_t k = 0; k < count; ++k) {
       const Elf64_Sym raw = *load<Elf64_Sym>(s.bytes, k * sizeof(Elf64_Sym));
-      ElfSymbol symbol{.name = {}, .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(raw.st_info)),
+      ElfSymbol symbol{.name = {},
+                       .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(raw.st_info)),
                        .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(raw.st_info)),
-                       .visibility = static_cast<std::uint8_t>(ELF64_ST_VISIBILITY(raw.st_other)), .section = raw.st_shndx,
-                       .value = raw.st_value, .size = raw.st_size};
+                       .visibility = static_cast<std::uint8_t>(ELF64_ST_VISIBILITY(raw.st_other)),
+                       .section = raw.st_shndx,
+                       .value = raw.st_value,
+                       .size = raw.st_size};
       const auto name = string_at(sections[s.link].bytes, raw.st_name);
       if (!name) return malformed(fmt::format("symbol {} has no name", k));
       symbol.name = *name;
@@ -126,18 +136,23 @@ Result<std::vector<ElfRelocations>> read_relocations(const ElfObject& object, st
   for (std::size_t i = 1; i < object.sections.size(); ++i) {
     const ElfSection& s = object.sections[i];
     if (s.type != SHT_RELA && s.type != SHT_REL) continue;
-    if (s.info == 0 || s.info >= object.sections.size()) return malformed(fmt::format("{} changes section {}, which does not exist", s.name, s.info));
+    if (s.info == 0 || s.info >= object.sections.size())
+      return malformed(fmt::format("{} changes section {}, which does not exist", s.name, s.info));
     if (s.link != symbol_table || symbol_table == 0) return malformed(fmt::format("{} uses another symbol table", s.name));
     ElfRelocations group{.target = s.info, .has_addends = s.type == SHT_RELA, .entries = {}};
     if (group.has_addends) {
-      if (s.entry_size != sizeof(Elf64_Rela) || s.bytes.size() % sizeof(Elf64_Rela)) return malformed(fmt::format("{}: unexpected size of a relocation", s.name));
+      if (s.entry_size != sizeof(Elf64_Rela) || s.bytes.size() % sizeof(Elf64_Rela))
+        return malformed(fmt::format("{}: unexpected size of a relocation", s.name));
       const std::size_t count = s.bytes.size() / sizeof(Elf64_Rela);
       group.entries.reserve(count);
       for (std::size_t k = 0; k < count; ++k) {
         const Elf64_Rela raw = *load<Elf64_Rela>(s.bytes, k * sizeof(Elf64_Rela));
-        ElfRelocation r{.offset = raw.r_offset, .type = static_cast<std::uint32_t>(ELF64_R_TYPE(raw.r_info)),
-                        .symbol = static_cast<std::uint32_t>(ELF64_R_SYM(raw.r_info)), .addend = raw.r_addend};
-        if (r.symbol >= object.symbols.size()) return malformed(fmt::format("{}: relocation {} names symbol {}, of {}", s.name, k, r.symbol, object.symbols.size()));
+        ElfRelocation r{.offset = raw.r_offset,
+                        .type = static_cast<std::uint32_t>(ELF64_R_TYPE(raw.r_info)),
+                        .symbol = static_cast<std::uint32_t>(ELF64_R_SYM(raw.r_info)),
+                        .addend = raw.r_addend};
+        if (r.symbol >= object.symbols.size())
+          return malformed(fmt::format("{}: relocation {} names symbol {}, of {}", s.name, k, r.symbol, object.symbols.size()));
         group.entries.push_back(r);
       }
     }

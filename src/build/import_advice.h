@@ -7,7 +7,7 @@
 
 namespace forge {
 
-std::string import_advice(std::string_view symbol);        // an undefined symbol that a kernel may not have
+std::string import_advice(std::string_view symbol);  // an undefined symbol that a kernel may not have
 std::string relocation_name(std::uint32_t type);
 std::string relocation_advice(std::uint32_t type);
 

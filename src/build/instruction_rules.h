@@ -19,14 +19,14 @@ struct SweptInstruction {
 };
 
 struct InstructionFinding {
-  std::string rule;   // "instruction", "isa", "undecodable"
+  std::string rule;  // "instruction", "isa", "undecodable"
   std::uint64_t offset = 0;
-  std::string what;   // the instruction, why not, and what to write instead
+  std::string what;  // the instruction, why not, and what to write instead
 };
 
 struct Sweep {
-  std::vector<SweptInstruction> instructions;  // ascending, without gaps unless there is an "undecodable" finding
-  std::vector<InstructionFinding> findings;    // at most 16
+  std::vector<SweptInstruction> instructions;                    // ascending, without gaps unless there is an "undecodable" finding
+  std::vector<InstructionFinding> findings;                      // at most 16
   const SweptInstruction* at(std::uint64_t offset) const;        // the one that starts there, or null
   const SweptInstruction* covering(std::uint64_t offset) const;  // the one that holds that byte, or null
 };

@@ -28,10 +28,14 @@ bool sets_frame_pointer(const X86Instruction& x) {
 
 CodeLine::Flow flow_of(const X86Instruction& x) {
   switch (x.info.meta.category) {
-    case ZYDIS_CATEGORY_COND_BR: return CodeLine::Flow::conditional;
-    case ZYDIS_CATEGORY_UNCOND_BR: return x.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? CodeLine::Flow::jump : CodeLine::Flow::stop;
-    case ZYDIS_CATEGORY_RET: return CodeLine::Flow::stop;
-    default: return x.info.mnemonic == ZYDIS_MNEMONIC_UD2 ? CodeLine::Flow::stop : CodeLine::Flow::next;
+    case ZYDIS_CATEGORY_COND_BR:
+      return CodeLine::Flow::conditional;
+    case ZYDIS_CATEGORY_UNCOND_BR:
+      return x.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? CodeLine::Flow::jump : CodeLine::Flow::stop;
+    case ZYDIS_CATEGORY_RET:
+      return CodeLine::Flow::stop;
+    default:
+      return x.info.mnemonic == ZYDIS_MNEMONIC_UD2 ? CodeLine::Flow::stop : CodeLine::Flow::next;
   }
 }
 
@@ -39,7 +43,8 @@ CodeLine describe(const X86Instruction& x, std::uint64_t offset, bool frame_poin
   CodeLine line{.offset = offset, .mnemonic = static_cast<std::uint16_t>(x.info.mnemonic), .length = x.info.length};
   const char* text = ZydisMnemonicGetString(x.info.mnemonic);
   const std::string_view mnemonic = text ? text : "";
-  const bool hint = x.info.meta.category == ZYDIS_CATEGORY_PREFETCH || x.info.meta.category == ZYDIS_CATEGORY_NOP || x.info.meta.category == ZYDIS_CATEGORY_WIDENOP;
+  const bool hint = x.info.meta.category == ZYDIS_CATEGORY_PREFETCH || x.info.meta.category == ZYDIS_CATEGORY_NOP ||
+                    x.info.meta.category == ZYDIS_CATEGORY_WIDENOP;
   bool on_stack = false;
   for (int i = 0; i < x.info.operand_count_visible; ++i) {
     const ZydisDecodedOperand& o = x.operands[i];

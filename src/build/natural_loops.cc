@@ -14,7 +14,7 @@ constexpr Block kNone = ~Block(0);
 constexpr std::size_t kMaxSteps = 40'000'000;  // a second or less; honest kernels need thousands
 
 struct Graph {
-  std::vector<std::uint32_t> first;            // first line of each block, ascending; block 0 is no code but the root
+  std::vector<std::uint32_t> first;  // first line of each block, ascending; block 0 is no code but the root
   std::vector<std::vector<Block>> next, back;
   std::uint32_t lines = 0;
   std::uint32_t last_line(Block b) const { return (b + 1 < first.size() ? first[b + 1] : lines) - 1; }
@@ -130,8 +130,10 @@ class LoopFinder {
 
   Block common(Block a, Block b) {
     while (a != b && spend(1)) {
-      if (m_number[a] > m_number[b]) a = m_dominator[a];
-      else b = m_dominator[b];
+      if (m_number[a] > m_number[b])
+        a = m_dominator[a];
+      else
+        b = m_dominator[b];
     }
     return a;
   }
@@ -180,9 +182,9 @@ class LoopFinder {
 
   const CodeRegion& m_region;
   Graph m_graph;
-  std::vector<Block> m_order;               // reverse postorder
-  std::vector<std::uint32_t> m_number;      // place in it
-  std::vector<Block> m_dominator;           // immediate
+  std::vector<Block> m_order;           // reverse postorder
+  std::vector<std::uint32_t> m_number;  // place in it
+  std::vector<Block> m_dominator;       // immediate
   std::size_t m_steps = 0;
 };
 

@@ -16,7 +16,12 @@ Result<std::string> read_small(const fs::path& path) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
   if (!error && size > kMaxFile)
-    return fail(Error{.code = Code::bad_input, .message = fmt::format("{} bytes; a package's file has at most {}", size, kMaxFile), .file = path.string(), .line = 0, .field = {}, .fix = "compute large tables in the kernel"});
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("{} bytes; a package's file has at most {}", size, kMaxFile),
+                      .file = path.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "compute large tables in the kernel"});
   return read_file(path);
 }
 
@@ -24,7 +29,13 @@ Result<std::string> read_small(const fs::path& path) {
 
 Result<KernelPackage> read_package_folder(const fs::path& folder) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail(Error{.code = Code::not_found, .message = "is not a package folder", .file = folder.string(), .line = 0, .field = {}, .fix = "name a folder that holds launch.toml and kernel.cpp"});
+  if (!fs::is_directory(folder, error))
+    return fail(Error{.code = Code::not_found,
+                      .message = "is not a package folder",
+                      .file = folder.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "name a folder that holds launch.toml and kernel.cpp"});
   KernelPackage package;
   package.origin = folder.string();
   std::vector<std::string> sources, strangers;
@@ -35,16 +46,35 @@ Result<KernelPackage> read_package_folder(const fs::path& folder) {
     const std::string name = e.path().filename().string();
     std::error_code ignored;
     const bool plain = e.is_regular_file(ignored) && !e.is_symlink(ignored);
-    if (plain && (name == "kernel.cpp" || name == "kernel.cu")) sources.push_back(name);
-    else if (plain && name == "launch.toml") plan = true;
-    else if (name != "forge_args.h") strangers.push_back(name);  // the generated header may lie there for an editor's sake
+    if (plain && (name == "kernel.cpp" || name == "kernel.cu"))
+      sources.push_back(name);
+    else if (plain && name == "launch.toml")
+      plan = true;
+    else if (name != "forge_args.h")
+      strangers.push_back(name);  // the generated header may lie there for an editor's sake
   }
   std::sort(strangers.begin(), strangers.end());
   if (!strangers.empty())
-    return fail(Error{.code = Code::bad_input, .message = fmt::format("holds {}, which is no part of a package", join(strangers, ", ")), .file = folder.string(), .line = 0, .field = {}, .fix = "a package is kernel.cpp (or kernel.cu) and launch.toml, plain files; move the rest elsewhere"});
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("holds {}, which is no part of a package", join(strangers, ", ")),
+                      .file = folder.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "a package is kernel.cpp (or kernel.cu) and launch.toml, plain files; move the rest elsewhere"});
   if (sources.size() != 1)
-    return fail(Error{.code = sources.empty() ? Code::not_found : Code::bad_input, .message = sources.empty() ? "holds no kernel.cpp or kernel.cu" : "holds both kernel.cpp and kernel.cu", .file = folder.string(), .line = 0, .field = {}, .fix = "a package has one source"});
-  if (!plan) return fail(Error{.code = Code::not_found, .message = "holds no launch.toml", .file = folder.string(), .line = 0, .field = {}, .fix = "write the launch plan: docs/formats/launch-plan.md"});
+    return fail(Error{.code = sources.empty() ? Code::not_found : Code::bad_input,
+                      .message = sources.empty() ? "holds no kernel.cpp or kernel.cu" : "holds both kernel.cpp and kernel.cu",
+                      .file = folder.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "a package has one source"});
+  if (!plan)
+    return fail(Error{.code = Code::not_found,
+                      .message = "holds no launch.toml",
+                      .file = folder.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "write the launch plan: docs/formats/launch-plan.md"});
   package.source_name = sources.front();
   FORGE_TRY_ASSIGN(package.source, read_small(folder / package.source_name));
   FORGE_TRY_ASSIGN(package.plan_text, read_small(folder / "launch.toml"));

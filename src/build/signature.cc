@@ -28,7 +28,8 @@ SignatureResult check_signature(const Signature& signature, const InstructionMix
     const bool ok = n >= term.min && (!term.max || n <= *term.max);
     const std::string what = term.operand.empty() ? term.mnemonic : fmt::format("{} ({})", term.mnemonic, term.operand);
     const std::string bound = term.max ? fmt::format("min {}, max {}", term.min, *term.max) : fmt::format("min {}", term.min);
-    out.found.push_back(fmt::format("{} in {}: {} ({}){}", what, term.scope == Scope::hot_loop ? "hot loops" : "image", n, bound, ok ? "" : " - missed"));
+    out.found.push_back(
+        fmt::format("{} in {}: {} ({}){}", what, term.scope == Scope::hot_loop ? "hot loops" : "image", n, bound, ok ? "" : " - missed"));
     out.ok &= ok;
   }
   return out;

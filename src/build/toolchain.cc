@@ -14,10 +14,11 @@ namespace forge {
 namespace {
 
 constexpr const char* kLibcFolders[] = {"asm", "asm-generic", "bits", "gnu", "linux", "sys", "c++"};
-constexpr const char* kLibcHeaders[] = {"alloca.h", "assert.h", "complex.h", "ctype.h", "endian.h", "errno.h", "fcntl.h", "features.h",
-                                        "features-time64.h", "fenv.h", "inttypes.h", "limits.h", "locale.h", "malloc.h", "math.h", "memory.h",
-                                        "nl_types.h", "pthread.h", "sched.h", "setjmp.h", "signal.h", "stdc-predef.h", "stdint.h", "stdio.h",
-                                        "stdlib.h", "string.h", "strings.h", "time.h", "uchar.h", "unistd.h", "wchar.h", "wctype.h", "xlocale.h"};
+constexpr const char* kLibcHeaders[] = {
+    "alloca.h", "assert.h",   "complex.h", "ctype.h",       "endian.h", "errno.h",  "fcntl.h",  "features.h", "features-time64.h",
+    "fenv.h",   "inttypes.h", "limits.h",  "locale.h",      "malloc.h", "math.h",   "memory.h", "nl_types.h", "pthread.h",
+    "sched.h",  "setjmp.h",   "signal.h",  "stdc-predef.h", "stdint.h", "stdio.h",  "stdlib.h", "string.h",   "strings.h",
+    "time.h",   "uchar.h",    "unistd.h",  "wchar.h",       "wctype.h", "xlocale.h"};
 
 Result<std::string> ask(const std::vector<std::string>& argv, std::vector<std::string> extra_env = {}) {
   ProcessOptions o;
@@ -26,7 +27,9 @@ Result<std::string> ask(const std::vector<std::string>& argv, std::vector<std::s
   for (auto& e : extra_env) o.env.push_back(std::move(e));
   o.timeout_s = 20;
   FORGE_TRY_ASSIGN(const ProcessResult r, run_process(o));
-  if (r.exit_code != 0) return fail(Code::unsupported, argv[0] + " " + join({argv.begin() + 1, argv.end()}, " ") + " failed: " + trim(r.output), "reinstall the compiler");
+  if (r.exit_code != 0)
+    return fail(Code::unsupported, argv[0] + " " + join({argv.begin() + 1, argv.end()}, " ") + " failed: " + trim(r.output),
+                "reinstall the compiler");
   return r.output;
 }
 
@@ -103,8 +106,10 @@ Result<Toolchain> probe_toolchain(const fs::path& program) {
   t.version = trim(split(version, '\n').front());
   t.clang = version.find("clang") != std::string::npos;
   add_program(t, program);
-  if (t.clang) FORGE_TRY(add_clang(t));
-  else FORGE_TRY(add_gcc(t));
+  if (t.clang)
+    FORGE_TRY(add_clang(t));
+  else
+    FORGE_TRY(add_gcc(t));
   // "search starts here" lists every header folder, the multiarch ones too; nothing is compiled.
   const auto verbose = ask({program.string(), "-E", "-v", "-x", "c++", "/dev/null"});
   for (const std::string& line : verbose ? split(*verbose, '\n') : std::vector<std::string>()) {

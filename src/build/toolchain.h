@@ -9,8 +9,8 @@
 namespace forge {
 
 struct Toolchain {
-  fs::path program;                  // as found in PATH
-  std::string version;               // first line of --version
+  fs::path program;     // as found in PATH
+  std::string version;  // first line of --version
   bool clang = false;
   std::vector<std::string> execute;  // programs, and the libraries that they load
   std::vector<std::string> read;     // header folders, /dev/null, ...

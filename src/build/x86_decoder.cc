@@ -14,17 +14,21 @@ bool X86Decoder::decode(std::string_view bytes, X86Instruction& out) const {
 
 std::string X86Decoder::text(const X86Instruction& x, std::uint64_t address) const {
   char line[256];
-  const ZyanStatus status = ZydisFormatterFormatInstruction(&m_formatter, &x.info, x.operands, x.info.operand_count_visible, line,
-                                                            sizeof line, address, nullptr);
+  const ZyanStatus status =
+      ZydisFormatterFormatInstruction(&m_formatter, &x.info, x.operands, x.info.operand_count_visible, line, sizeof line, address, nullptr);
   return ZYAN_SUCCESS(status) ? line : ZydisMnemonicGetString(x.info.mnemonic);
 }
 
 int vector_bits(ZydisRegister r) {
   switch (ZydisRegisterGetClass(r)) {
-    case ZYDIS_REGCLASS_ZMM: return 512;
-    case ZYDIS_REGCLASS_YMM: return 256;
-    case ZYDIS_REGCLASS_XMM: return 128;
-    default: return 0;
+    case ZYDIS_REGCLASS_ZMM:
+      return 512;
+    case ZYDIS_REGCLASS_YMM:
+      return 256;
+    case ZYDIS_REGCLASS_XMM:
+      return 128;
+    default:
+      return 0;
   }
 }
 

@@ -12,7 +12,9 @@ namespace forge {
 struct X86Instruction {
   ZydisDecodedInstruction info;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  bool is_near_branch() const { return info.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR || info.meta.branch_type == ZYDIS_BRANCH_TYPE_SHORT; }
+  bool is_near_branch() const {
+    return info.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR || info.meta.branch_type == ZYDIS_BRANCH_TYPE_SHORT;
+  }
   // True when the target is in the instruction itself; then `target` is where it leads from an instruction at `address`.
   bool direct_target(std::uint64_t address, std::uint64_t& target) const {
     for (int i = 0; i < info.operand_count_visible; ++i) {
@@ -28,7 +30,7 @@ struct X86Instruction {
 class X86Decoder {
  public:
   X86Decoder();
-  bool decode(std::string_view bytes, X86Instruction&) const;  // the instruction at the front; false: none
+  bool decode(std::string_view bytes, X86Instruction&) const;            // the instruction at the front; false: none
   std::string text(const X86Instruction&, std::uint64_t address) const;  // Intel syntax, lower case
 
  private:

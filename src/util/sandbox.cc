@@ -24,11 +24,16 @@ constexpr long kLandlockCreate = 444, kLandlockAdd = 445, kLandlockRestrict = 44
 constexpr std::uint64_t kExecute = 1u << 0, kWriteFile = 1u << 1, kReadFile = 1u << 2, kReadDir = 1u << 3;
 constexpr std::uint64_t kAllAbi1 = (1u << 13) - 1;  // up to MAKE_SYM
 constexpr std::uint64_t kRefer = 1u << 13, kTruncate = 1u << 14, kIoctlDev = 1u << 15;
-constexpr std::uint64_t kNetBindConnect = 3;        // ABI 4
-constexpr std::uint64_t kScopeSocketSignal = 3;     // ABI 6
+constexpr std::uint64_t kNetBindConnect = 3;     // ABI 4
+constexpr std::uint64_t kScopeSocketSignal = 3;  // ABI 6
 
-struct LandlockRuleset { std::uint64_t fs = 0, net = 0, scoped = 0; };
-struct [[gnu::packed]] LandlockPath { std::uint64_t access = 0; std::int32_t fd = -1; };
+struct LandlockRuleset {
+  std::uint64_t fs = 0, net = 0, scoped = 0;
+};
+struct [[gnu::packed]] LandlockPath {
+  std::uint64_t access = 0;
+  std::int32_t fd = -1;
+};
 
 int landlock_version() {
   long abi = syscall(kLandlockCreate, nullptr, 0, 1u);
@@ -53,7 +58,10 @@ std::uint64_t access_bits(PathAccess access, std::uint64_t handled, bool folder)
 }
 
 constexpr std::size_t kMaxRules = 400;
-struct Program { sock_filter code[kMaxRules * 5 + 8]; unsigned short size = 0; };
+struct Program {
+  sock_filter code[kMaxRules * 5 + 8];
+  unsigned short size = 0;
+};
 
 void emit(Program& p, unsigned short code, std::uint32_t k, std::uint8_t jt = 0, std::uint8_t jf = 0) {
   p.code[p.size++] = sock_filter{code, jt, jf, k};
@@ -106,18 +114,87 @@ int install(std::span<const SyscallRule> rules, bool rules_allow, int error, boo
 constexpr long kOpenTree = 428, kMoveMount = 429, kFsopen = 430, kFsconfig = 431, kFsmount = 432, kFspick = 433, kPidfdOpen = 434,
                kPidfdGetfd = 438, kProcessMadvise = 440, kMountSetattr = 442, kProcessMrelease = 448;
 
-constexpr std::uint32_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+constexpr std::uint32_t kNewNamespaces =
+    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr SyscallRule kHarmful[] = {
-    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
-    SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, kPidfdOpen, kPidfdGetfd,
-    SYS_pidfd_send_signal, kProcessMadvise, kProcessMrelease, SYS_kcmp, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, kOpenTree,
-    kMoveMount, kFsopen, kFsconfig, kFsmount, kFspick, kMountSetattr, SYS_unshare, SYS_setns, {SYS_clone, 0, kNewNamespaces},
-    SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_swapon, SYS_swapoff,
-    SYS_add_key, SYS_request_key, SYS_keyctl, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter,
-    SYS_io_uring_register, SYS_fanotify_init, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_settimeofday, SYS_clock_settime,
-    SYS_clock_adjtime, SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_acct, SYS_quotactl,
-    SYS_syslog, SYS_personality, SYS_vhangup, SYS_lookup_dcookie, SYS_shmget, SYS_shmat, SYS_msgget, SYS_semget, SYS_mq_open,
-    SYS_mknod, SYS_mknodat,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_sendto,
+    SYS_sendmsg,
+    SYS_sendmmsg,
+    SYS_recvfrom,
+    SYS_recvmsg,
+    SYS_recvmmsg,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    kPidfdOpen,
+    kPidfdGetfd,
+    SYS_pidfd_send_signal,
+    kProcessMadvise,
+    kProcessMrelease,
+    SYS_kcmp,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    kOpenTree,
+    kMoveMount,
+    kFsopen,
+    kFsconfig,
+    kFsmount,
+    kFspick,
+    kMountSetattr,
+    SYS_unshare,
+    SYS_setns,
+    {SYS_clone, 0, kNewNamespaces},
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_fanotify_init,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_syslog,
+    SYS_personality,
+    SYS_vhangup,
+    SYS_lookup_dcookie,
+    SYS_shmget,
+    SYS_shmat,
+    SYS_msgget,
+    SYS_semget,
+    SYS_mq_open,
+    SYS_mknod,
+    SYS_mknodat,
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace forge {
 
 struct SandboxSupport {
-  int landlock_abi = 0;   // 0: this kernel has no Landlock, or it is off
-  bool seccomp = false;   // filters can be installed
+  int landlock_abi = 0;  // 0: this kernel has no Landlock, or it is off
+  bool seccomp = false;  // filters can be installed
 };
 SandboxSupport probe_sandbox();
 // One phrase a feature for records: "landlock ABI 7", or "missing: landlock (...)".
@@ -25,7 +25,10 @@ int set_no_new_privs();
 // ABI knows how, neither binds nor connects TCP, nor signals or reaches abstract sockets outside. A path that does not exist
 // is skipped, so one list serves every distribution. ENOSYS or EOPNOTSUPP: no Landlock here. Open descriptors stay usable.
 enum class PathAccess { read, read_execute, read_write };  // read_write: also make and remove files beneath
-struct PathRule { const char* path = nullptr; PathAccess access = PathAccess::read; };
+struct PathRule {
+  const char* path = nullptr;
+  PathAccess access = PathAccess::read;
+};
 int landlock_allow(std::span<const PathRule>);
 
 // One system call. With `arg` >= 0 only the calls that have a bit of `mask` set in that argument (deny), or none of them

@@ -60,7 +60,8 @@ TEST(AdmissionFuzz, FlippedBytes) {
 TEST(AdmissionFuzz, ExtremeNumbersInTables) {
   const Image& good = good_image();
   Random random(7);
-  const std::uint64_t extremes[] = {0, 1, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, good.bytes.size(), good.bytes.size() - 1};
+  const std::uint64_t extremes[] = {
+      0, 1, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, good.bytes.size(), good.bytes.size() - 1};
   std::uint64_t table = 0;
   std::memcpy(&table, good.bytes.data() + 0x28, 8);  // e_shoff
   ASSERT_LT(table, good.bytes.size());

@@ -15,7 +15,9 @@ namespace {
 
 using namespace testing;
 
-struct Case { std::string name, rule; };
+struct Case {
+  std::string name, rule;
+};
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name << " (" << c.rule << ")"; }
 
 std::vector<Case> cases() {
@@ -72,21 +74,25 @@ TEST(AdmissionWithClang, ControlsPassAndExploitsFail) {
 TEST(Admission, EveryRuleHasAnExploit) {
   std::map<std::string, int> count;
   for (const Case& c : cases()) ++count[c.rule];
-  for (const char* rule : {"constructor", "thread_local", "writable_state", "section_kind", "ifunc", "common", "import", "missing_entry", "extra_export",
-                           "relocation", "instruction", "isa", "undecodable", "split_instruction"})
+  for (const char* rule : {"constructor", "thread_local", "writable_state", "section_kind", "ifunc", "common", "import", "missing_entry",
+                           "extra_export", "relocation", "instruction", "isa", "undecodable", "split_instruction"})
     EXPECT_GE(count[rule], 1) << rule;
   EXPECT_GE(count["admitted"], 5);
 }
 
 TEST(Admission, NamesTheVariableAndTheWayOut) {
-  const auto image = build_toy("#include \"forge_args.h\"\nstatic int my_counter;\nextern \"C\" void scale(const forge_args* a, const forge_block*) { a->y[0] = ++my_counter; }\n");
+  const auto image = build_toy(
+      "#include \"forge_args.h\"\nstatic int my_counter;\nextern \"C\" void scale(const forge_args* a, const forge_block*) { a->y[0] = "
+      "++my_counter; }\n");
   ASSERT_FALSE(image);
   EXPECT_NE(image.error().detail.find("my_counter"), std::string::npos) << said(image);
   EXPECT_NE(image.error().detail.find("workspace"), std::string::npos) << said(image);
 }
 
 TEST(Admission, NotAnObject) {
-  for (const char* bytes : {"", "x", "\x7f" "ELF"}) {
+  for (const char* bytes : {"", "x",
+                            "\x7f"
+                            "ELF"}) {
     const auto r = admit_cpu_object(bytes, LaunchPlan{});
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().rule, "elf_format");

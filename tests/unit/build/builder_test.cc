@@ -37,7 +37,8 @@ TEST(Builder, BuildsAnImage) {
 }
 
 TEST(Builder, SameSourceSameBytes) {
-  const std::string source = std::string(kToySource) + "extern const char* const when; const char* const when = __DATE__ __TIME__ __FILE__;\n";
+  const std::string source =
+      std::string(kToySource) + "extern const char* const when; const char* const when = __DATE__ __TIME__ __FILE__;\n";
   const auto a = build_toy(source), b = build_toy(source);
   ASSERT_TRUE(a) << said(a);
   ASSERT_TRUE(b) << said(b);
@@ -58,7 +59,10 @@ TEST(Builder, FaultsOfThePlanAreNamed) {
 TEST(Builder, CompilesOnceForTheSameContent) {
   const auto cache = *TempDir::make();
   FakeCompiler fake;
-  fake.next = Image{.bytes = toy_object(), .sha256 = {}, .plan = {}, .build = {.compiler = "fake 1", .flags = {"-x"}, .log = "warned", .seconds = 1.5, .sandbox = {"none"}}};
+  fake.next = Image{.bytes = toy_object(),
+                    .sha256 = {},
+                    .plan = {},
+                    .build = {.compiler = "fake 1", .flags = {"-x"}, .log = "warned", .seconds = 1.5, .sandbox = {"none"}}};
   Builder builder(fake, cache.path());
   const auto first = builder.build(toy_package(), toy_definition(), avx2());
   ASSERT_TRUE(first) << said(first);
@@ -92,7 +96,8 @@ TEST(Builder, CorruptedCacheEntriesAreBuiltAgain) {
   std::string flipped = good;
   flipped[good.size() - 5] ^= 1;
   int calls = 1;
-  for (const std::string& bad : {std::string(), std::string("{}\n"), std::string("[1]\nx"), good.substr(0, good.size() / 2), flipped, "{\"format\":1,\"sha256\":7}\n" + toy_object(), std::string("no json at all")}) {
+  for (const std::string& bad : {std::string(), std::string("{}\n"), std::string("[1]\nx"), good.substr(0, good.size() / 2), flipped,
+                                 "{\"format\":1,\"sha256\":7}\n" + toy_object(), std::string("no json at all")}) {
     ASSERT_TRUE(write_file_atomic(file, bad));
     const auto image = build();
     ASSERT_TRUE(image) << said(image);

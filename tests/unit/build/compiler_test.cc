@@ -38,8 +38,7 @@ void expect_file_out_of_view(Compiler& with) {
   const auto incbin = build_toy(using_kernel("asm(\".section .rodata\\n.incbin \\\"" + path + "\\\"\\n.text\");"), kToyPlan, with);
   EXPECT_FALSE(incbin) << "the planted file was copied into the image";
   // The compiler may say that it cannot read it; what it holds must not come out.
-  for (const auto* r : {&include, &incbin})
-    EXPECT_TRUE(*r || r->error().log.find("forge_secret") == std::string::npos) << said(*r);
+  for (const auto* r : {&include, &incbin}) EXPECT_TRUE(*r || r->error().log.find("forge_secret") == std::string::npos) << said(*r);
   // That it exists can be told (Landlock refuses to open it, it does not hide it), never what it holds.
   const auto probe = build_toy(using_kernel("#if __has_include(\"" + path + "\")\n#error seen\n#endif"), kToyPlan, with);
   EXPECT_TRUE(probe || probe.error().log.find("error seen") == std::string::npos) << said(probe);
@@ -63,9 +62,11 @@ TEST(CompilerSandbox, BubblewrapDoesTheSameWhereLandlockIsMissing) {
   if (find_program("bwrap").empty()) GTEST_SKIP() << "no bubblewrap here";
   const auto with = limited({.view = CompilerView::bubblewrap});
   const auto image = build_toy(kToySource, kToyPlan, *with);
-  if (!image && image.error().log.find("bwrap: ") != std::string::npos) GTEST_SKIP() << "bubblewrap may not make namespaces here: " << image.error().log;
+  if (!image && image.error().log.find("bwrap: ") != std::string::npos)
+    GTEST_SKIP() << "bubblewrap may not make namespaces here: " << image.error().log;
   ASSERT_TRUE(image) << said(image);
-  EXPECT_NE(std::find_if(image->build.sandbox.begin(), image->build.sandbox.end(), [](const std::string& s) { return s.find("bubblewrap") != std::string::npos; }),
+  EXPECT_NE(std::find_if(image->build.sandbox.begin(), image->build.sandbox.end(),
+                         [](const std::string& s) { return s.find("bubblewrap") != std::string::npos; }),
             image->build.sandbox.end());
   expect_file_out_of_view(*with);
 }
@@ -80,7 +81,8 @@ TEST(CompilerSandbox, WithoutAViewTheRecordSaysSo) {
 
 TEST(CompilerSandbox, LibrariesAndTheProcessAreOutOfView) {
   if (probe_sandbox().landlock_abi == 0) GTEST_SKIP() << "no Landlock in this kernel";
-  for (const char* path : {"/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/include/fmt/core.h"}) {
+  for (const char* path :
+       {"/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/include/fmt/core.h"}) {
     if (!fs::exists(path)) continue;
     const auto r = build_toy(using_kernel(std::string("asm(\".section .rodata\\n.incbin \\\"") + path + "\\\"\\n.text\");"));
     EXPECT_FALSE(r) << path;
@@ -97,7 +99,9 @@ TEST(CompilerSandbox, EnvironmentIsNotInherited) {
 }
 
 TEST(Compiler, ImmintrinAndTheFreestandingHeadersWork) {
-  const auto image = build_toy(using_kernel("#include <immintrin.h>\n#include <cstdint>\n#include <cstddef>\n#include <type_traits>\n#include <limits>\n#include <cmath>\n#include <cstring>\n#include <algorithm>\n#include <array>\n#include <utility>"));
+  const auto image =
+      build_toy(using_kernel("#include <immintrin.h>\n#include <cstdint>\n#include <cstddef>\n#include <type_traits>\n#include "
+                             "<limits>\n#include <cmath>\n#include <cstring>\n#include <algorithm>\n#include <array>\n#include <utility>"));
   EXPECT_TRUE(image) << said(image);
 }
 
@@ -111,15 +115,18 @@ TEST(Compiler, AnErrorIsQuotedWithoutTheBuildFolder) {
 
 TEST(CompileBomb, EndlessTemplateIsStopped) {
   const auto with = limited({.seconds = 3});
-  const auto r = build_toy(using_kernel("template <int N, int K> struct S { static constexpr long v = S<N - 1, K * 2 + 1>::v + S<N - 1, K * 2>::v; };\n"
-                                        "template <int K> struct S<0, K> { static constexpr long v = K; };\nlong forge_bomb() { return S<29, 0>::v; }"), kToyPlan, *with);
+  const auto r = build_toy(
+      using_kernel("template <int N, int K> struct S { static constexpr long v = S<N - 1, K * 2 + 1>::v + S<N - 1, K * 2>::v; };\n"
+                   "template <int K> struct S<0, K> { static constexpr long v = K; };\nlong forge_bomb() { return S<29, 0>::v; }"),
+      kToyPlan, *with);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().reason, Reason::build_timeout) << said(r);
   EXPECT_NE(r.error().detail.find("s"), std::string::npos);
 }
 
 TEST(CompileBomb, RecursionWithoutEndIsAnError) {
-  const auto r = build_toy(using_kernel("template <int N> struct S { static constexpr long v = S<N + 1>::v; };\nlong forge_bomb() { return S<0>::v; }"));
+  const auto r = build_toy(
+      using_kernel("template <int N> struct S { static constexpr long v = S<N + 1>::v; };\nlong forge_bomb() { return S<0>::v; }"));
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().reason, Reason::build_failed) << said(r);
   EXPECT_LE(r.error().log.size(), 17000u);
@@ -135,15 +142,21 @@ TEST(CompileBomb, HugeTableIsRefused) {
 
 TEST(CompileBomb, MemoryIsLimited) {
   const auto with = limited({.seconds = 30, .memory_bytes = std::size_t(300) << 20});
-  const auto r = build_toy(using_kernel("#define A x,x,x,x,x,x,x,x,x,x\n#define B A,A,A,A,A,A,A,A,A,A\n#define C B,B,B,B,B,B,B,B,B,B\n#define D C,C,C,C,C,C,C,C,C,C\n#define E D,D,D,D,D,D,D,D,D,D\n#define F E,E,E,E,E,E,E,E,E,E\n#define G F,F,F,F,F,F,F,F,F,F\n"
-                                        "const int x = 1;\nextern const int forge_bomb[]; const int forge_bomb[] = {G};"), kToyPlan, *with);
+  const auto r = build_toy(
+      using_kernel("#define A x,x,x,x,x,x,x,x,x,x\n#define B A,A,A,A,A,A,A,A,A,A\n#define C B,B,B,B,B,B,B,B,B,B\n#define D "
+                   "C,C,C,C,C,C,C,C,C,C\n#define E D,D,D,D,D,D,D,D,D,D\n#define F E,E,E,E,E,E,E,E,E,E\n#define G F,F,F,F,F,F,F,F,F,F\n"
+                   "const int x = 1;\nextern const int forge_bomb[]; const int forge_bomb[] = {G};"),
+      kToyPlan, *with);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().reason, Reason::build_timeout) << said(r);
   EXPECT_NE(r.error().detail.find("memory"), std::string::npos) << said(r);
 }
 
 TEST(CompilerLog, IsValidUtf8AndCapped) {
-  EXPECT_EQ(clean_log("a\xff" "b\x1b[31m\tc\n", ""), "a?b?[31m\tc\n");
+  EXPECT_EQ(clean_log("a\xff"
+                      "b\x1b[31m\tc\n",
+                      ""),
+            "a?b?[31m\tc\n");
   EXPECT_EQ(clean_log("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xed\xa0\x80 \xc0\x80", ""), "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 ??? ??");
   EXPECT_EQ(clean_log("/tmp/b1/kernel.cpp:3: in /tmp/b1", "/tmp/b1"), "kernel.cpp:3: in .");
   std::string many;

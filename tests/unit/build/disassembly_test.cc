@@ -68,10 +68,14 @@ TEST(Disassembly, FindsTheHotLoopAndCountsIt) {
 
 TEST(Disassembly, SeesSpills) {
   // Twenty-four accumulators do not fit in sixteen registers.
-  std::string source = "#include \"forge_args.h\"\n#include <immintrin.h>\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  __m256 s0 = _mm256_setzero_ps()";
+  std::string source =
+      "#include \"forge_args.h\"\n#include <immintrin.h>\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  __m256 s0 "
+      "= _mm256_setzero_ps()";
   for (int k = 1; k < 24; ++k) source += ", s" + std::to_string(k) + " = s0";
   source += ";\n  for (int i = 0; i < a->n; ++i) {\n";
-  for (int k = 0; k < 24; ++k) source += "    s" + std::to_string(k) + " = _mm256_fmadd_ps(_mm256_broadcast_ss(a->x + i + " + std::to_string(k) + "), _mm256_loadu_ps(a->x + i * 8), s" + std::to_string(k) + ");\n";
+  for (int k = 0; k < 24; ++k)
+    source += "    s" + std::to_string(k) + " = _mm256_fmadd_ps(_mm256_broadcast_ss(a->x + i + " + std::to_string(k) +
+              "), _mm256_loadu_ps(a->x + i * 8), s" + std::to_string(k) + ");\n";
   source += "  }\n";
   for (int k = 0; k < 24; ++k) source += "  _mm256_storeu_ps(a->y + 8 * " + std::to_string(k) + ", s" + std::to_string(k) + ");\n";
   source += "}\n";
@@ -84,8 +88,10 @@ TEST(Disassembly, SeesSpills) {
 TEST(Disassembly, LongListingsKeepBothEnds) {
   std::string body;
   for (int k = 0; k < 100; ++k) body += "\"vaddps %%ymm0, %%ymm1, %%ymm1\\n\"\n";
-  const InstructionMix mix = mix_of("#include \"forge_args.h\"\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  int n = a->n;\n  asm volatile(\"1:\\n\"\n" + body +
-                                    "\"decl %0\\njnz 1b\" : \"+r\"(n) :: \"xmm0\", \"xmm1\");\n}\n");
+  const InstructionMix mix = mix_of(
+      "#include \"forge_args.h\"\nextern \"C\" void scale(const forge_args* a, const forge_block*) {\n  int n = a->n;\n  asm "
+      "volatile(\"1:\\n\"\n" +
+      body + "\"decl %0\\njnz 1b\" : \"+r\"(n) :: \"xmm0\", \"xmm1\");\n}\n");
   ASSERT_FALSE(mix.loops.empty());
   const LoopView& l = mix.loops[0];
   EXPECT_EQ(l.instructions, 102);
@@ -96,7 +102,14 @@ TEST(Disassembly, LongListingsKeepBothEnds) {
 }
 
 // sub rcx,1 ; vfmadd231ps zmm0,zmm1,[rdi] ; inner: vaddps ymm2,ymm2,ymm2 ; jnz inner ; jnz outer ; ret
-const std::string kNested("\x48\x83\xe9\x01" "\x62\xf2\x75\x48\xb8\x07" "\xc5\xec\x58\xd2" "\x75\xfa" "\x75\xee" "\xc3", 19);
+const std::string kNested(
+    "\x48\x83\xe9\x01"
+    "\x62\xf2\x75\x48\xb8\x07"
+    "\xc5\xec\x58\xd2"
+    "\x75\xfa"
+    "\x75\xee"
+    "\xc3",
+    19);
 
 TEST(Disassembly, InnermostLoopsOfRawCode) {
   const InstructionMix mix = disassemble_code({{0x7000, kNested}}, "jit");
@@ -114,7 +127,8 @@ TEST(Disassembly, InnermostLoopsOfRawCode) {
 
 TEST(Disassembly, OverlappingSamplesCountOnce) {
   const InstructionMix whole = disassemble_code({{0x7000, kNested}}, "jit");
-  const InstructionMix parts = disassemble_code({{0x7004, kNested.substr(4)}, {0x7000, kNested.substr(0, 14)}, {0x7002, kNested.substr(2, 3)}}, "jit");
+  const InstructionMix parts =
+      disassemble_code({{0x7004, kNested.substr(4)}, {0x7000, kNested.substr(0, 14)}, {0x7002, kNested.substr(2, 3)}}, "jit");
   EXPECT_EQ(parts.mnemonics, whole.mnemonics);
   EXPECT_EQ(parts.loops.size(), whole.loops.size());
 }
@@ -127,7 +141,11 @@ TEST(Disassembly, SampleWithoutALoopIsTakenWhole) {
 }
 
 using Flow = CodeLine::Flow;
-struct Jump { std::uint64_t at; Flow flow; std::uint64_t to; };
+struct Jump {
+  std::uint64_t at;
+  Flow flow;
+  std::uint64_t to;
+};
 
 // Twenty one-byte instructions with these jumps among them: {first line, last line, number of lines} of each loop.
 std::vector<std::array<std::size_t, 3>> loops_of(const std::vector<Jump>& jumps) {
@@ -144,17 +162,19 @@ std::vector<std::array<std::size_t, 3>> loops_of(const std::vector<Jump>& jumps)
 
 TEST(Loops, InnermostNaturalLoops) {
   using V = std::vector<std::array<std::size_t, 3>>;
-  EXPECT_EQ(loops_of({{5, Flow::conditional, 2}, {10, Flow::conditional, 8}, {15, Flow::conditional, 0}}), (V{{2, 5, 4}, {8, 10, 3}}));  // siblings in a loop
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 2}, {10, Flow::conditional, 8}, {15, Flow::conditional, 0}}),
+            (V{{2, 5, 4}, {8, 10, 3}}));                                                        // siblings in a loop
   EXPECT_EQ(loops_of({{5, Flow::conditional, 2}, {9, Flow::conditional, 2}}), (V{{2, 9, 8}}));  // `continue`: one loop, two ways back
   EXPECT_EQ(loops_of({{5, Flow::conditional, 5}}), (V{{5, 5, 1}}));
-  EXPECT_EQ(loops_of({{5, Flow::conditional, 9}}), (V{}));  // forward
+  EXPECT_EQ(loops_of({{5, Flow::conditional, 9}}), (V{}));                               // forward
   EXPECT_EQ(loops_of({{1, Flow::jump, 6}, {8, Flow::conditional, 2}}), (V{{2, 8, 7}}));  // entered at its condition
 }
 
 // An outer loop whose rare part stands behind the return: its jump back is no loop.
 TEST(Loops, OutOfLineBlocksAreNoLoops) {
   using V = std::vector<std::array<std::size_t, 3>>;
-  const auto loops = loops_of({{4, Flow::conditional, 3}, {6, Flow::conditional, 12}, {9, Flow::conditional, 2}, {10, Flow::stop, 0}, {16, Flow::jump, 8}});
+  const auto loops = loops_of(
+      {{4, Flow::conditional, 3}, {6, Flow::conditional, 12}, {9, Flow::conditional, 2}, {10, Flow::stop, 0}, {16, Flow::jump, 8}});
   EXPECT_EQ(loops, (V{{3, 4, 2}}));
   // Part of the loop itself when it belongs to it.
   EXPECT_EQ(loops_of({{4, Flow::conditional, 12}, {6, Flow::conditional, 2}, {10, Flow::stop, 0}, {14, Flow::jump, 5}}), (V{{2, 14, 8}}));

@@ -47,7 +47,8 @@ inline Compiler& compiler() {
   return *found;
 }
 
-inline tl::expected<Image, BuildFailure> build_toy(const std::string& source, const std::string& plan = kToyPlan, Compiler& with = compiler()) {
+inline tl::expected<Image, BuildFailure> build_toy(const std::string& source, const std::string& plan = kToyPlan,
+                                                   Compiler& with = compiler()) {
   return Builder(with, {}).build(toy_package(source, plan), toy_definition(), avx2());
 }
 

@@ -48,61 +48,61 @@ TEST(Sandbox, LandlockNarrowsTheView) {
   ASSERT_TRUE(write_file_atomic(outside, "x"));
   const auto opens = [](const std::string& p, int flags) { return open(p.c_str(), flags, 0600) >= 0; };
   EXPECT_EQ(0, in_child([&] {
-    const PathRule rules[] = {{inside.c_str(), PathAccess::read}, {"/no/such/path", PathAccess::read}};
-    if (set_no_new_privs() || landlock_allow(rules)) return 1;
-    if (!opens(file, O_RDONLY)) return 2;
-    if (opens(file, O_WRONLY)) return 3;
-    if (opens(outside, O_RDONLY)) return 4;
-    if (opens(fresh, O_WRONLY | O_CREAT)) return 5;
-    return 0;
-  }));
+              const PathRule rules[] = {{inside.c_str(), PathAccess::read}, {"/no/such/path", PathAccess::read}};
+              if (set_no_new_privs() || landlock_allow(rules)) return 1;
+              if (!opens(file, O_RDONLY)) return 2;
+              if (opens(file, O_WRONLY)) return 3;
+              if (opens(outside, O_RDONLY)) return 4;
+              if (opens(fresh, O_WRONLY | O_CREAT)) return 5;
+              return 0;
+            }));
   EXPECT_EQ(0, in_child([&] {
-    const PathRule rules[] = {{inside.c_str(), PathAccess::read_write}, {outside.c_str(), PathAccess::read}};
-    if (set_no_new_privs() || landlock_allow(rules)) return 1;
-    if (!opens(fresh, O_WRONLY | O_CREAT)) return 2;
-    if (!opens(outside, O_RDONLY)) return 3;  // a rule on one file
-    if (opens(outside, O_WRONLY)) return 4;
-    if (unlink(fresh.c_str()) != 0) return 5;
-    return 0;
-  }));
+              const PathRule rules[] = {{inside.c_str(), PathAccess::read_write}, {outside.c_str(), PathAccess::read}};
+              if (set_no_new_privs() || landlock_allow(rules)) return 1;
+              if (!opens(fresh, O_WRONLY | O_CREAT)) return 2;
+              if (!opens(outside, O_RDONLY)) return 3;  // a rule on one file
+              if (opens(outside, O_WRONLY)) return 4;
+              if (unlink(fresh.c_str()) != 0) return 5;
+              return 0;
+            }));
 }
 
 TEST(Sandbox, DeniedCallsFailOrKill) {
   EXPECT_EQ(0, in_child([] {
-    if (set_no_new_privs() || seccomp_deny(harmful_syscalls(), EPERM)) return 1;
-    if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EPERM) return 2;
-    if (unshare(CLONE_NEWUSER) == 0 || errno != EPERM) return 3;
-    const pid_t pid = fork();  // an ordinary fork is no namespace
-    if (pid < 0) return 4;
-    if (pid == 0) _exit(0);
-    int status = 0;
-    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 5;
-  }));
+              if (set_no_new_privs() || seccomp_deny(harmful_syscalls(), EPERM)) return 1;
+              if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || errno != EPERM) return 2;
+              if (unshare(CLONE_NEWUSER) == 0 || errno != EPERM) return 3;
+              const pid_t pid = fork();  // an ordinary fork is no namespace
+              if (pid < 0) return 4;
+              if (pid == 0) _exit(0);
+              int status = 0;
+              return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 5;
+            }));
   EXPECT_EQ(1000 + SIGSYS, in_child([] {
-    const SyscallRule rules[] = {SYS_getppid};
-    if (set_no_new_privs() || seccomp_deny(rules, 0)) return 1;
-    return syscall(SYS_getppid) > 0 ? 2 : 3;
-  }));
+              const SyscallRule rules[] = {SYS_getppid};
+              if (set_no_new_privs() || seccomp_deny(rules, 0)) return 1;
+              return syscall(SYS_getppid) > 0 ? 2 : 3;
+            }));
 }
 
 TEST(Sandbox, AllowListWithAnArgument) {
   EXPECT_EQ(0, in_child([] {
-    const SyscallRule rules[] = {SYS_exit_group, SYS_munmap, {SYS_mmap, 2, PROT_EXEC}};
-    if (set_no_new_privs() || seccomp_allow_only(rules, EACCES)) return 1;
-    void* data = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) return 2;
-    if (mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EACCES) return 3;
-    if (munmap(data, 4096) != 0) return 4;
-    return syscall(SYS_getppid) == -1 && errno == EACCES ? 0 : 5;
-  }));
+              const SyscallRule rules[] = {SYS_exit_group, SYS_munmap, {SYS_mmap, 2, PROT_EXEC}};
+              if (set_no_new_privs() || seccomp_allow_only(rules, EACCES)) return 1;
+              void* data = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              if (data == MAP_FAILED) return 2;
+              if (mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EACCES) return 3;
+              if (munmap(data, 4096) != 0) return 4;
+              return syscall(SYS_getppid) == -1 && errno == EACCES ? 0 : 5;
+            }));
 }
 
 TEST(Sandbox, OtherTablesAreKilled) {
   EXPECT_EQ(1000 + SIGSYS, in_child([] {
-    if (set_no_new_privs() || seccomp_deny(harmful_syscalls(), EPERM)) return 1;
-    syscall(0x40000000 | SYS_getpid);  // the x32 number of a harmless call
-    return 2;
-  }));
+              if (set_no_new_privs() || seccomp_deny(harmful_syscalls(), EPERM)) return 1;
+              syscall(0x40000000 | SYS_getpid);  // the x32 number of a harmless call
+              return 2;
+            }));
 }
 
 TEST(Sandbox, TooManyRulesIsAnError) {
@@ -114,12 +114,12 @@ TEST(Sandbox, TooManyRulesIsAnError) {
 
 TEST(Sandbox, LimitNeverRaises) {
   EXPECT_EQ(0, in_child([] {
-    if (limit(RLIMIT_NOFILE, 64)) return 1;
-    if (limit(RLIMIT_NOFILE, 128)) return 2;  // silently kept at 64
-    rlimit r{};
-    getrlimit(RLIMIT_NOFILE, &r);
-    return r.rlim_cur == 64 && r.rlim_max == 64 ? 0 : 3;
-  }));
+              if (limit(RLIMIT_NOFILE, 64)) return 1;
+              if (limit(RLIMIT_NOFILE, 128)) return 2;  // silently kept at 64
+              rlimit r{};
+              getrlimit(RLIMIT_NOFILE, &r);
+              return r.rlim_cur == 64 && r.rlim_max == 64 ? 0 : 3;
+            }));
 }
 
 }  // namespace
