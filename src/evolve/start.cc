@@ -129,7 +129,7 @@ Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& a
     FORGE_TRY_ASSIGN(target, find_target(task.target));
   }
   FORGE_TRY_ASSIGN(Machine machine, probe_cpu(target));
-  FORGE_TRY_ASSIGN(machine.ceilings, measure_ceilings(machine, store.home() / "ceilings.json"));
+  FORGE_TRY_ASSIGN(machine.ceilings, measure_ceilings(machine, store.home() / "cache" / "ceilings.json"));
   const std::string id = store.new_run_id(task);
   if (say) say("run " + id);
   return go(paths, store, task, machine, heritage, "", id, Journal::Mode::create, say);
