@@ -46,8 +46,8 @@ Result<Machine> Context::machine(const std::string& wanted) const {
     target = named;
   }
   FORGE_TRY_ASSIGN(Machine m, probe_cpu(target));
-  FORGE_TRY(make_dirs(paths.home / "cache"));
-  FORGE_TRY_ASSIGN(m.ceilings, measure_ceilings(m, paths.home / "cache"));
+  FORGE_TRY(make_dirs(paths.home));
+  FORGE_TRY_ASSIGN(m.ceilings, measure_ceilings(m, paths.home / "ceilings.json"));
   return m;
 }
 

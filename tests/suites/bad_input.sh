@@ -50,7 +50,7 @@ grid = "rows"
 '
 check=("$forge" check "$work/p" --operator softmax_f32 --target cpu:x86-64-avx2)
 try 2 'no-such-folder' "$forge" check "$work/no-such-folder" --operator softmax_f32
-mkdir -p "$work/p" && rm -f "$work/p"/* && try 2 'launch.toml' "${check[@]}"
+mkdir -p "$work/p" && rm -f "$work/p"/* && try 2 'kernel.cpp' "${check[@]}"
 package "$kernel" "${plan}gird = 3"
 try 1 'plan_invalid.*gird' "${check[@]}"
 package "$kernel" "${plan/grid = \"rows\"/grid = \"rowz\"}"
@@ -94,7 +94,7 @@ data && rm -r "$work/data/blueprints/cpu/softmax_f32" && broken 2 'blueprint' "$
 FORGE_HOME="$work/file/home" try 3 'FORGE_HOME' "$forge" runs
 # a full disk: a tiny tmpfs, where mounting is allowed
 if mkdir -p "$work/full" && unshare -m true 2>/dev/null; then
-  try 3 'space|No space' unshare -m bash -c "mount -t tmpfs -o size=64k tmpfs '$work/full' && dd if=/dev/zero of='$work/full/fill' bs=1k count=64 2>/dev/null; FORGE_HOME='$work/full/home' '$forge' runs"
+  try 3 'space|full' unshare -m bash -c "mount -t tmpfs -o size=64k tmpfs '$work/full' && dd if=/dev/zero of='$work/full/fill' bs=1k count=64 2>/dev/null; FORGE_HOME='$work/full/home' '$forge' runs"
 fi
 # a damaged journal: named with its line, and the other runs are still listed
 mkdir -p "$FORGE_HOME/runs/broken" && printf '{"seq":1}\n{}\n' >"$FORGE_HOME/runs/broken/journal.jsonl"
