@@ -107,8 +107,10 @@ Result<Evidence> RealGate::analyse() {
   if (!m_machine.ceilings.gflops) {
     auto lease = m_parts.lease(Lease::Kind::measure);
     if (!lease) return tl::unexpected(lease.error());
-    if (auto c = m_parts.ceilings(); c) m_machine.ceilings = *c;
-    else e.notes.push_back("ceilings: " + c.error().text());
+    if (auto c = m_parts.ceilings(); c)
+      m_machine.ceilings = *c;
+    else
+      e.notes.push_back("ceilings: " + c.error().text());
   }
   if (!m_reference) {
     e.subject = "no reference";
@@ -125,7 +127,7 @@ Result<Evidence> RealGate::analyse() {
   }
   if (m_reference->runner->composed()) e.notes.push_back("composed of several primitives: " + m_info.description);
   // A library's code is sampled while it runs on the timed workload: it may have been generated a moment ago.
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   FORGE_TRY(stage->refresh());
   if (auto ready = m_reference->runner->prepare(stage->call_for_expert()); !ready)
     return fail(Code::crashed, "the reference could not be prepared for profiling: " + ready.error().detail);

@@ -12,7 +12,10 @@
 
 namespace forge {
 
-struct KernelFailure { Reason reason = Reason::runner_broke; std::string detail; };
+struct KernelFailure {
+  Reason reason = Reason::runner_broke;
+  std::string detail;
+};
 
 struct CorrectnessRun {
   CorrectnessReport report;
@@ -22,6 +25,7 @@ struct CorrectnessRun {
 // The call of a kernel on a stage: of an image, or of an expert when `image` is null.
 Result<CallSpec> call_on(Stage&, const Image* image, int workers);
 // `calls` calls of fresh content on each workload, the first workload one more (same buffers, new content: a stale answer shows).
-Result<CorrectnessRun> run_correctness(Judge&, Runner&, const Image* image, int workers, const std::vector<Workload>&, bool fresh, int calls);
+Result<CorrectnessRun> run_correctness(Judge&, Runner&, const Image* image, int workers, const std::vector<Workload>&, bool fresh,
+                                       int calls);
 
 }  // namespace forge

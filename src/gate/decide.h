@@ -9,7 +9,10 @@
 
 namespace forge {
 
-struct Decided { Reason reason = Reason::ambiguous; std::string detail; };
+struct Decided {
+  Reason reason = Reason::ambiguous;
+  std::string detail;
+};
 // accepted, too_slow, clocks_disagree or ambiguous. Without a condition everything correct is accepted.
 Decided decide_performance(const std::optional<PerformanceCondition>&, const Measurement&);
 // The ratio that the lower bound must exceed: 1 + min_gain, and never less than the floor unless the plan allows a loss.

@@ -69,7 +69,7 @@ Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>&
     else
       who[i] = std::move(*started);
   }
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   for (;;) {  // a package that breaks is said, and the job repeated without it
     std::vector<Side> sides;
     std::vector<std::size_t> index;

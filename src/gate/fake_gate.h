@@ -18,8 +18,9 @@ class FakeGate : public Gate {
   // What the test sets.
   std::function<double(const KernelPackage&)> seconds = [](const KernelPackage&) { return 1e-3; };
   std::function<Reason(const KernelPackage&)> reason = [](const KernelPackage&) { return Reason::accepted; };  // else: rejected with it
-  std::function<SignatureResult(const KernelPackage&, const Signature&)> mechanism =
-      [](const KernelPackage&, const Signature&) { return SignatureResult{.ok = true, .found = {}}; };
+  std::function<SignatureResult(const KernelPackage&, const Signature&)> mechanism = [](const KernelPackage&, const Signature&) {
+    return SignatureResult{.ok = true, .found = {}};
+  };
   std::function<InstructionMix(const KernelPackage&)> mix = [](const KernelPackage&) { return InstructionMix{}; };
   ReferenceInfo reference{.present = true, .id = "expert:fake", .description = "fake expert 1.0", .considered = {}, .seconds = 1e-3};
   double expert_seconds = 1e-3;
@@ -132,8 +133,8 @@ class FakeGate : public Gate {
       t.speedup = {s * (1 - floor.ratio / 4), s, s * (1 + floor.ratio / 4)};
       t.lower_bound = s * (1 - floor.ratio / 2);
       t.upper_bound = s * (1 + floor.ratio / 2);
-      t.comparison = t.lower_bound > 1 + floor.ratio   ? Comparison::faster
-                     : t.upper_bound < 1 - floor.ratio ? Comparison::slower
+      t.comparison = t.lower_bound > 1 + floor.ratio                                              ? Comparison::faster
+                     : t.upper_bound < 1 - floor.ratio                                            ? Comparison::slower
                      : t.lower_bound > 1 - 2 * floor.ratio && t.upper_bound < 1 + 2 * floor.ratio ? Comparison::same
                                                                                                   : Comparison::ambiguous;
       t.pairs = 9;

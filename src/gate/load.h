@@ -12,7 +12,10 @@ struct LoadSample {
 };
 LoadSample sample_load();
 
-struct ForeignLoad { bool known = false; double foreign_percent = 0, steal_percent = 0; };  // of all cores
+struct ForeignLoad {
+  bool known = false;
+  double foreign_percent = 0, steal_percent = 0;
+};  // of all cores
 ForeignLoad foreign_load(const LoadSample& before, const LoadSample& after);
 
 }  // namespace forge

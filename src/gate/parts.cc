@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate's real parts on this machine, and make_gate.
-#include <unistd.h>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "gate/real_gate.h"
 #include "vault/vault.h"

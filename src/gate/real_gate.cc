@@ -165,8 +165,7 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
   FORGE_TRY_ASSIGN(c.mix, disassemble_object(c.image.bytes));
   c.mechanism = check_signature(signature, c.mix);
   if (signature.empty()) c.mechanism.ok = true;
-  if (!c.mechanism.ok)
-    c.ended = Verdict::missed(Reason::mechanism_missing, join(c.mechanism.found, "; "), c.report, std::nullopt);
+  if (!c.mechanism.ok) c.ended = Verdict::missed(Reason::mechanism_missing, join(c.mechanism.found, "; "), c.report, std::nullopt);
   return c;
 }
 
@@ -210,7 +209,8 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   if (!(*again)->runner->prepare(call)) return job;
   dead.runner = std::move((*again)->runner);
   job.sides[std::size_t(f->side)].runner = dead.runner.get();
-  job.repeated = fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", sides[std::size_t(f->side)].label, name(f->reason), f->detail);
+  job.repeated = fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", sides[std::size_t(f->side)].label,
+                             name(f->reason), f->detail);
   FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
   return job;
 }
@@ -220,13 +220,14 @@ Result<NoiseFloor> RealGate::measure_floor() {
   if (!m_reference) return NoiseFloor{};  // nothing to compare with itself: each job then measures the floor of its own candidate
   auto again = start_again(*m_reference);
   if (!again) return fail(Code::crashed, "a second process of the reference did not start: " + again.error().detail);
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   JobPlan plan{.pairs = 24, .may_extend = false, .may_stop_early = false};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
                                             {{"reference", m_reference.get(), Checking::random_third},
                                              {"reference again", again->get(), Checking::random_third}},
                                             "noise floor"));
-  if (job.result.failure) return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
+  if (job.result.failure)
+    return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
   const auto a = inside_seconds(job.result.calls[0]), b = inside_seconds(job.result.calls[1]);
   m_side_seconds = job.result.round_seconds / 2;
   m_info.seconds = median(a);
@@ -255,8 +256,8 @@ std::map<std::string, std::string> RealGate::conditions(const Job& job) const {
   c["compiler"] = m_parts.compiler;
   c["started"] = utc_now();
   const JobResult& r = job.result;
-  c["pairs"] = fmt::format("planned {}, measured {}{}{}", r.planned, r.calls.empty() ? 0 : r.calls[0].size(), r.extended ? ", extended once" : "",
-                           r.stopped_early ? ", ended by the pilot" : "");
+  c["pairs"] = fmt::format("planned {}, measured {}{}{}", r.planned, r.calls.empty() ? 0 : r.calls[0].size(),
+                           r.extended ? ", extended once" : "", r.stopped_early ? ", ended by the pilot" : "");
   c["foreign_load"] = r.load.known ? fmt::format("{:.1f} % of all cores, {:.1f} % stolen", r.load.foreign_percent, r.load.steal_percent)
                                    : "unknown: /proc/stat could not be read";
   for (std::size_t i = 0; i < job.who.size(); ++i) {
@@ -269,7 +270,8 @@ std::map<std::string, std::string> RealGate::conditions(const Job& job) const {
   return c;
 }
 
-Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::optional<PerformanceCondition>& condition, const NoiseFloor& floor) {
+Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::optional<PerformanceCondition>& condition,
+                                   const NoiseFloor& floor) {
   const JobResult& r = job.result;
   c.times.timing += r.seconds;
   c.times.waited += job.waited;
@@ -278,7 +280,8 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
     const auto& f = *r.failure;
     if (f.side == 0) return c.finish(Verdict::rejected(f.reason, f.detail + " (in a timed call)"));
     // Our own side broke: no fault of the candidate's, and no verdict.
-    return fail(Code::crashed, fmt::format("the {} failed in a timing job: {}: {}", job.sides[std::size_t(f.side)].label, name(f.reason), f.detail));
+    return fail(Code::crashed,
+                fmt::format("the {} failed in a timing job: {}: {}", job.sides[std::size_t(f.side)].label, name(f.reason), f.detail));
   }
   CorrectnessReport report = c.report;
   report.checks += r.checks.checks;
@@ -294,8 +297,8 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
   for (std::size_t i = 1; i < job.sides.size(); ++i)
     if (job.sides[i].label != "self") m.pairs.push_back(make_pairing(r, job.sides, 0, int(i), floor.ratio));
   if (r.load.known && r.load.foreign_percent + r.load.steal_percent > kForeignNote)
-    c.notes.push_back(fmt::format("other work used {:.1f} % of the machine during timing, {:.1f} % was stolen by the host", r.load.foreign_percent,
-                                  r.load.steal_percent));
+    c.notes.push_back(fmt::format("other work used {:.1f} % of the machine during timing, {:.1f} % was stolen by the host",
+                                  r.load.foreign_percent, r.load.steal_percent));
   if (!r.load.known) c.notes.push_back("foreign load unknown: /proc/stat could not be read");
   Decided d = decide_performance(condition, m);
   if (const auto problem = cpu_time_problem(r.calls[0], m_machine.cores); !problem.empty()) d = {Reason::clocks_disagree, problem};
@@ -312,12 +315,12 @@ Result<Verdict> RealGate::submit(const Submission& s) {
   std::vector<Side> sides{{"candidate", c.who.get(), Checking::every_call}};
   std::unique_ptr<Contestant> self;
   const double before_timing = monotonic_seconds();
-  if (m_reference)
-    sides.push_back({"reference", m_reference.get(), m_reference->image ? Checking::every_call : Checking::random_third});
+  if (m_reference) sides.push_back({"reference", m_reference.get(), m_reference->image ? Checking::every_call : Checking::random_third});
   if (condition && condition->against != Against::reference) {
     const auto& package = condition->against == Against::branch_best ? s.branch_best : s.global_best;
-    if (!package) return fail(Code::internal, std::string("the acceptance names ") + name(condition->against) + ", which was not handed over");
-    FORGE_TRY_ASSIGN(Contestant* other, rival(*package));
+    if (!package)
+      return fail(Code::internal, std::string("the acceptance names ") + name(condition->against) + ", which was not handed over");
+    FORGE_TRY_ASSIGN(Contestant * other, rival(*package));
     sides.push_back({name(condition->against), other, Checking::every_call});
   }
   if (condition && condition->against == Against::reference && !m_reference)
@@ -339,7 +342,7 @@ Result<Verdict> RealGate::submit(const Submission& s) {
   } else {
     plan.pairs = kMinPairs;  // no threshold: a figure for the trajectory is all that is wanted
   }
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "timing " + s.milestone));
   c.times.timing = monotonic_seconds() - before_timing - job.result.seconds - job.waited;  // set-up; conclude adds the job
   if (self && !job.result.failure) {
@@ -378,11 +381,11 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
     condition = PerformanceCondition{};
     plan.watch = {{1, threshold_of(*condition, m_floor->ratio), true}};
   }
-  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
-                                            {{"candidate", c.who.get(), Checking::every_call},
-                                             {label, fresh[0].get(), checking},
-                                             {"self", fresh[1].get(), checking}},
-                                            "confirmation"));
+  FORGE_TRY_ASSIGN(
+      const Job job,
+      run_sides(*stage, plan,
+                {{"candidate", c.who.get(), Checking::every_call}, {label, fresh[0].get(), checking}, {"self", fresh[1].get(), checking}},
+                "confirmation"));
   NoiseFloor floor;
   if (!job.result.failure)
     floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
@@ -410,7 +413,7 @@ Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
   if (c.ended) return c.finish(*c.ended);
   auto again = start_again(*expert);
   if (!again) return fail(Code::crashed, "a second process of the expert did not start: " + again.error().detail);
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   JobPlan plan = plan_job(3);
   plan.watch = {{1, 1 + plan.floor, true}};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,

@@ -18,18 +18,21 @@
 
 namespace forge {
 
-struct LeaseHold { std::shared_ptr<void> hold; double waited = 0; };
+struct LeaseHold {
+  std::shared_ptr<void> hold;
+  double waited = 0;
+};
 
 struct GateParts {
   OperatorFolder op;
   std::shared_ptr<Judge> judge;
-  std::function<tl::expected<Image, BuildFailure>(const KernelPackage&)> build;   // from several threads at once
+  std::function<tl::expected<Image, BuildFailure>(const KernelPackage&)> build;  // from several threads at once
   std::function<RunnerResult<std::unique_ptr<Runner>>(const Image&)> start_image;
   std::function<RunnerResult<std::unique_ptr<Runner>>(const std::string& plugin)> start_expert;
   std::function<Result<Generation>(const std::string& id_prefix)> find_sealed;
   std::function<Result<LeaseHold>(Lease::Kind)> lease;
   std::function<Result<Ceilings>()> ceilings;
-  std::string compiler;                 // identity, for the record
+  std::string compiler;  // identity, for the record
 };
 // The parts of this machine: compiler, sandboxed runners, vault, lease.
 Result<GateParts> real_parts(const Paths&, const std::string& operator_name, const Machine&, const GateOptions&);
@@ -37,10 +40,10 @@ Result<GateParts> real_parts(const Paths&, const std::string& operator_name, con
 // A kernel with its process.
 struct Contestant {
   std::string id, description;
-  std::optional<Image> image;           // none: an expert
-  std::string plugin;                   // of an expert
+  std::optional<Image> image;  // none: an expert
+  std::string plugin;          // of an expert
   std::unique_ptr<Runner> runner;
-  const Stage* prepared = nullptr;      // the stage that the runner's call is prepared on
+  const Stage* prepared = nullptr;  // the stage that the runner's call is prepared on
   const Image* image_or_null() const { return image ? &*image : nullptr; }
 };
 
@@ -57,20 +60,31 @@ class RealGate : public Gate {
   Result<Verdict> against_expert(const KernelPackage&) override;
 
  private:
-  struct Side { std::string label; Contestant* who; Checking checking; };
-  struct Job { JobPlan plan; JobResult result; std::vector<JobSide> sides; std::vector<const Contestant*> who; double waited = 0; std::string repeated; };
+  struct Side {
+    std::string label;
+    Contestant* who;
+    Checking checking;
+  };
+  struct Job {
+    JobPlan plan;
+    JobResult result;
+    std::vector<JobSide> sides;
+    std::vector<const Contestant*> who;
+    double waited = 0;
+    std::string repeated;
+  };
   struct Checked;  // what the steps before timing made of a hand-in
 
   using Built = tl::expected<Image, BuildFailure>;
-  Result<Built> build(const KernelPackage&, double* waited = nullptr);  // from memory, or under the build lease
+  Result<Built> build(const KernelPackage&, double* waited = nullptr);      // from memory, or under the build lease
   Result<std::vector<Built>> build_all(const std::vector<KernelPackage>&);  // side by side, one compiler a core
   RunnerResult<std::unique_ptr<Contestant>> start(const Image&, const std::string& id) const;
   RunnerResult<std::unique_ptr<Contestant>> start_again(const Contestant&) const;
   Result<std::unique_ptr<Contestant>> open_expert(const std::string& only, std::vector<std::string>& considered, double& seconds);
   Result<std::unique_ptr<Contestant>> open_sealed(const std::string& id_prefix, std::vector<std::string>& considered, double& seconds);
   // A package as reference: built, checked, timed. sealed_image: hash of the image that was sealed, or empty.
-  Result<std::unique_ptr<Contestant>> open_package(const KernelPackage&, const std::string& id, const std::string& description, const std::string& sealed_image,
-                                                   std::vector<std::string>& considered, double& seconds);
+  Result<std::unique_ptr<Contestant>> open_package(const KernelPackage&, const std::string& id, const std::string& description,
+                                                   const std::string& sealed_image, std::vector<std::string>& considered, double& seconds);
   Status ensure_open();
   Result<Contestant*> rival(const KernelPackage&);
   void keep_as_rival(std::unique_ptr<Contestant>);
@@ -87,16 +101,16 @@ class RealGate : public Gate {
   Task m_task;
   Machine m_machine;
   GateOptions m_options;
-  Random m_random;                                  // order of calls; seeded by the OS
-  std::unique_ptr<Stage> m_stage;                   // the timed workload
+  Random m_random;                                    // order of calls; seeded by the OS
+  std::unique_ptr<Stage> m_stage;                     // the timed workload
   std::unique_ptr<Contestant> m_reference, m_expert;  // m_expert only when the reference is none
   bool m_opened = false;
   ReferenceInfo m_info;
   std::optional<NoiseFloor> m_floor;
-  double m_side_seconds = 0;                        // one call with its refresh and check, from the floor's job
-  std::map<std::string, Image> m_images;            // by package hash
+  double m_side_seconds = 0;                                                // one call with its refresh and check, from the floor's job
+  std::map<std::string, Image> m_images;                                    // by package hash
   std::list<std::pair<std::string, std::unique_ptr<Contestant>>> m_rivals;  // most recent first, by package hash
-  std::map<std::string, Comparison> m_before;       // package hash -> its accepted comparison with the reference
+  std::map<std::string, Comparison> m_before;                               // package hash -> its accepted comparison with the reference
 };
 
 // Evidence: named metrics from a mix, a time and the machine (analysis.cc).

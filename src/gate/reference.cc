@@ -27,7 +27,9 @@ Result<ReferenceInfo> RealGate::open() {
   } else if (wanted.starts_with("package:")) {
     FORGE_TRY_ASSIGN(const KernelPackage package, read_package_folder(wanted.substr(8)));
     const std::string hash = package_hash(package);
-    FORGE_TRY_ASSIGN(m_reference, open_package(package, "package:" + hash.substr(0, 12), "package " + hash.substr(0, 12) + ", " + m_parts.compiler, "", info.considered, info.seconds));
+    FORGE_TRY_ASSIGN(m_reference,
+                     open_package(package, "package:" + hash.substr(0, 12), "package " + hash.substr(0, 12) + ", " + m_parts.compiler, "",
+                                  info.considered, info.seconds));
   } else if (wanted != "none") {
     return fail(Error{.code = Code::bad_input,
                       .message = fmt::format("unknown reference \"{}\"", wanted),
@@ -79,8 +81,9 @@ Result<std::unique_ptr<Contestant>> RealGate::open_expert(const std::string& onl
     }
   }
   if (!only.empty() && std::find(names.begin(), names.end(), only) == names.end())
-    return fail(Code::not_found, fmt::format("{} has no expert \"{}\"; there are: {}", op, only, join(names, ", ")), "name one of them, or use expert");
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+    return fail(Code::not_found, fmt::format("{} has no expert \"{}\"; there are: {}", op, only, join(names, ", ")),
+                "name one of them, or use expert");
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   for (;;) {
     if (usable.empty())
       return fail(Code::unsupported,
@@ -107,18 +110,21 @@ Result<std::unique_ptr<Contestant>> RealGate::open_expert(const std::string& onl
   }
 }
 
-Result<std::unique_ptr<Contestant>> RealGate::open_sealed(const std::string& id_prefix, std::vector<std::string>& considered, double& seconds) {
+Result<std::unique_ptr<Contestant>> RealGate::open_sealed(const std::string& id_prefix, std::vector<std::string>& considered,
+                                                          double& seconds) {
   FORGE_TRY_ASSIGN(const Generation generation, m_parts.find_sealed(id_prefix));
   if (generation.operator_name != m_parts.op.definition.name || generation.target != m_machine.target.name)
     return fail(Code::bad_input,
-                fmt::format("generation {} is a {} for {}, not a {} for {}", generation.id.substr(0, 12), generation.operator_name, generation.target,
-                            m_parts.op.definition.name, m_machine.target.name),
+                fmt::format("generation {} is a {} for {}, not a {} for {}", generation.id.substr(0, 12), generation.operator_name,
+                            generation.target, m_parts.op.definition.name, m_machine.target.name),
                 "see `forge lineage`");
   return open_package(generation.package, fmt::format("gen{}:{}", generation.number, generation.id.substr(0, 12)),
-                      fmt::format("sealed generation {} of {}, {}", generation.number, generation.date, m_parts.compiler), generation.image_sha, considered, seconds);
+                      fmt::format("sealed generation {} of {}, {}", generation.number, generation.date, m_parts.compiler),
+                      generation.image_sha, considered, seconds);
 }
 
-Result<std::unique_ptr<Contestant>> RealGate::open_package(const KernelPackage& package, const std::string& id, const std::string& description, const std::string& sealed_image,
+Result<std::unique_ptr<Contestant>> RealGate::open_package(const KernelPackage& package, const std::string& id,
+                                                           const std::string& description, const std::string& sealed_image,
                                                            std::vector<std::string>& considered, double& seconds) {
   FORGE_TRY_ASSIGN(const Built image, build(package));
   if (!image) return fail(Code::build_failed, id + " does not build here: " + image.error().detail, "run `forge doctor`");
@@ -134,7 +140,7 @@ Result<std::unique_ptr<Contestant>> RealGate::open_package(const KernelPackage& 
   if (run.failure)
     return fail(Code::crashed, fmt::format("{} is not correct here: {}: {}", id, name(run.failure->reason), run.failure->detail));
   lease->hold.reset();
-  FORGE_TRY_ASSIGN(Stage* stage, timed_stage());
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   JobPlan plan{.pairs = kPilotPairs, .may_extend = false, .may_stop_early = false};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, {{who->id, who.get(), Checking::every_call}}, "timing the reference"));
   if (job.result.failure) return fail(Code::crashed, id + " failed in a timed call: " + job.result.failure->detail);

@@ -37,7 +37,8 @@ class Bench {
     auto runner = m_parts.start_image(image);
     if (!runner) return fail(Code::crashed, "the runner did not start: " + runner.error().detail);
     FORGE_TRY_ASSIGN(const CallSpec call, m_stage->call_for(image, m_workers));
-    if (auto ready = (*runner)->prepare(call); !ready) return fail(Code::crashed, "the kernel could not be prepared: " + ready.error().detail);
+    if (auto ready = (*runner)->prepare(call); !ready)
+      return fail(Code::crashed, "the kernel could not be prepared: " + ready.error().detail);
     return std::move(*runner);
   }
 
@@ -47,7 +48,9 @@ class Bench {
     const std::vector<JobSide> sides{{"candidate", &candidate, Checking::every_call, m_workers},
                                      {"reference", &reference, Checking::every_call, m_workers}};
     FORGE_TRY_ASSIGN(JobResult result, run_job(plan, sides, *m_stage, m_random, what));
-    if (result.failure) return fail(Code::crashed, fmt::format("a kernel failed in the self-test: {}: {}", name(result.failure->reason), result.failure->detail));
+    if (result.failure)
+      return fail(Code::crashed,
+                  fmt::format("a kernel failed in the self-test: {}: {}", name(result.failure->reason), result.failure->detail));
     return result;
   }
 
@@ -113,7 +116,8 @@ Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runne
     const RatioStats slower = paired_ratio(inside_seconds(r.calls[1]), inside_seconds(r.calls[0]));
     if (step > 0 && slower.low95 <= 1 + effect && 1 + effect <= slower.high95) break;
     if (!(slower.mid - 1 > effect / 10))
-      return fail(Code::unsupported, fmt::format("a spin of {} turns cannot be seen: measured {:.4f} against {:.4f} wanted", turns, slower.mid - 1, effect),
+      return fail(Code::unsupported,
+                  fmt::format("a spin of {} turns cannot be seen: measured {:.4f} against {:.4f} wanted", turns, slower.mid - 1, effect),
                   "try again on a quieter machine");
     turns *= effect / (slower.mid - 1);
   }
@@ -122,7 +126,8 @@ Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runne
 
 }  // namespace
 
-Result<AaResult> selftest_aa(const Paths& paths, const Machine& machine, const std::string& operator_name, const KernelPackage& package, int trials) {
+Result<AaResult> selftest_aa(const Paths& paths, const Machine& machine, const std::string& operator_name, const KernelPackage& package,
+                             int trials) {
   const double began = monotonic_seconds();
   FORGE_TRY_ASSIGN(Bench bench, Bench::make(paths, machine, operator_name));
   FORGE_TRY_ASSIGN(const Image image, bench.build(package));
@@ -133,10 +138,18 @@ Result<AaResult> selftest_aa(const Paths& paths, const Machine& machine, const s
     FORGE_TRY_ASSIGN(auto copy, bench.start(image));
     FORGE_TRY_ASSIGN(const RatioStats r, bench.trial(*copy, *reference, fmt::format("copy {} of {}", i + 1, trials)));
     switch (compare(r, floor.ratio)) {
-      case Comparison::faster: ++out.faster; break;
-      case Comparison::slower: ++out.slower; break;
-      case Comparison::same: ++out.same; break;
-      case Comparison::ambiguous: ++out.ambiguous; break;
+      case Comparison::faster:
+        ++out.faster;
+        break;
+      case Comparison::slower:
+        ++out.slower;
+        break;
+      case Comparison::same:
+        ++out.same;
+        break;
+      case Comparison::ambiguous:
+        ++out.ambiguous;
+        break;
     }
     out.speedups.push_back(r.mid);
     ++out.trials;
@@ -145,10 +158,11 @@ Result<AaResult> selftest_aa(const Paths& paths, const Machine& machine, const s
   return out;
 }
 
-Result<PowerResult> selftest_power(const Paths& paths, const Machine& machine, const std::string& operator_name, const KernelPackage& package,
-                                   int trials, double effect) {
+Result<PowerResult> selftest_power(const Paths& paths, const Machine& machine, const std::string& operator_name,
+                                   const KernelPackage& package, int trials, double effect) {
   if (!(effect > 0 && effect < 1))
-    return fail(Error{.code = Code::bad_input, .message = "the effect must be between 0 and 1", .field = "effect", .fix = "use 0.03 for 3 %"});
+    return fail(
+        Error{.code = Code::bad_input, .message = "the effect must be between 0 and 1", .field = "effect", .fix = "use 0.03 for 3 %"});
   const double began = monotonic_seconds();
   FORGE_TRY_ASSIGN(Bench bench, Bench::make(paths, machine, operator_name));
   FORGE_TRY_ASSIGN(const Image image, bench.build(package));

@@ -13,10 +13,10 @@
 namespace forge {
 namespace {
 
-constexpr double kHuge = 1e9;               // a bound that bounds nothing; finite, since records are JSON
-constexpr double kSmallestFloor = 0.002;    // placement alone shifts identical code by about as much
-constexpr double kSameMargin = 0.02;        // on a very noisy machine "same" must not come to mean anything
-constexpr double kWidthFactor = 1.0233;     // sqrt(pi / 3): interval of Hodges-Lehmann against that of a mean, normal noise
+constexpr double kHuge = 1e9;             // a bound that bounds nothing; finite, since records are JSON
+constexpr double kSmallestFloor = 0.002;  // placement alone shifts identical code by about as much
+constexpr double kSameMargin = 0.02;      // on a very noisy machine "same" must not come to mean anything
+constexpr double kWidthFactor = 1.0233;   // sqrt(pi / 3): interval of Hodges-Lehmann against that of a mean, normal noise
 
 template <class F>
 double bisect(double low, double high, F&& too_small) {
@@ -36,7 +36,9 @@ std::vector<double> sorted_walsh_averages(const std::vector<double>& x) {
   return w;
 }
 
-struct Bounds { double low, high; };
+struct Bounds {
+  double low, high;
+};
 
 Bounds signed_rank_bounds(const std::vector<double>& walsh, int n, double p) {
   const auto k = signed_rank_critical(n, p);

@@ -8,16 +8,19 @@
 
 namespace forge {
 
-inline constexpr double kAlpha = 0.0005;   // one-sided, of "faster" and "slower"
-inline constexpr int kMinPairs = 11;       // fewer pairs cannot reach kAlpha by signs alone: 2^-11 < 0.0005 < 2^-10
+inline constexpr double kAlpha = 0.0005;  // one-sided, of "faster" and "slower"
+inline constexpr int kMinPairs = 11;      // fewer pairs cannot reach kAlpha by signs alone: 2^-11 < 0.0005 < 2^-10
 
-double median(std::vector<double>);                         // of a copy; NaN when empty
+double median(std::vector<double>);  // of a copy; NaN when empty
 // Ratios r_i = against_i / candidate_i of one job: the Hodges-Lehmann location of log r, with intervals by inversion of the
 // exact Wilcoxon signed-rank test (n >= kMinPairs) or Student's t (fewer: for pilots). alpha is one-sided.
 // sigma: of one pair's log ratio, as the 80 % interval's width implies it. With fewer than 3 pairs the bounds are 0 and a huge number.
-struct RatioStats { double mid = 1, low95 = 1, high95 = 1, lower = 1, upper = 1, sigma = 0; int n = 0; };
+struct RatioStats {
+  double mid = 1, low95 = 1, high95 = 1, lower = 1, upper = 1, sigma = 0;
+  int n = 0;
+};
 RatioStats paired_ratio(const std::vector<double>& candidate_s, const std::vector<double>& against_s, double alpha = kAlpha);
-Comparison compare(const RatioStats&, double floor);        // faster, same, slower or ambiguous
+Comparison compare(const RatioStats&, double floor);  // faster, same, slower or ambiguous
 // How many pairs tell a true effect of `effect` (0.02 = 2 %) as beyond the floor, at the given sigma, with power 0.9.
 int pairs_needed(double sigma, double floor, double effect, double alpha = kAlpha);
 // The floor from A/A samples: the smallest ratio that a run of n pairs tells from one.

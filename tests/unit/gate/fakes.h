@@ -16,23 +16,23 @@ namespace forge::fakes {
 
 struct Behaviour {
   double seconds = 1e-3;
-  double inside_factor = 1;               // of the inside clock: a forged one is below 1
-  double cpu_factor = 1.9;                // CPU seconds per second of the call
-  Reason result = Reason::accepted;       // what a check finds
+  double inside_factor = 1;                  // of the inside clock: a forged one is below 1
+  double cpu_factor = 1.9;                   // CPU seconds per second of the call
+  Reason result = Reason::accepted;          // what a check finds
   std::optional<RunnerFailure> start, call;  // failures
-  bool once = false;                      // `call` strikes once, then never again
-  int fail_after = 0;                     // calls that go well before `call` or `result` strike
+  bool once = false;                         // `call` strikes once, then never again
+  int fail_after = 0;                        // calls that go well before `call` or `result` strike
 };
 
 struct World {
-  std::map<std::string, Behaviour> kernels;   // by source, or by plugin path for experts
-  double sigma = 0.004;                       // of one call
+  std::map<std::string, Behaviour> kernels;  // by source, or by plugin path for experts
+  double sigma = 0.004;                      // of one call
   Random random{42};
-  Reason last = Reason::accepted;             // what the last call left in the outputs
+  Reason last = Reason::accepted;  // what the last call left in the outputs
   int refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
   std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
-  std::vector<std::string> order;             // of calls, by kernel
+  std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
 };
 
@@ -98,7 +98,10 @@ class FakeStage : public Stage {
 
 class FakeJudge : public Judge {
  public:
-  explicit FakeJudge(World& world) : m_world(world) { m_timed.name = "timed"; m_timed.axes = {{"M", 1024}}; }
+  explicit FakeJudge(World& world) : m_world(world) {
+    m_timed.name = "timed";
+    m_timed.axes = {{"M", 1024}};
+  }
   Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& axes, const std::string&, int, bool fresh) override {
     ++m_world.stages;
     m_world.fresh_stages += fresh;

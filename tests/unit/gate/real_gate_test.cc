@@ -19,10 +19,19 @@ const std::string& object() {
   static const std::string bytes = [] {
     auto dir = TempDir::make();
     const auto source = dir->path() / "k.cpp";
-    if (!write_file_atomic(source, "extern \"C\" void e(const float* a, float* b, long n) { for (long i = 0; i < n; ++i) b[i] += a[i] * 2.5f; }\n"))
+    if (!write_file_atomic(source,
+                           "extern \"C\" void e(const float* a, float* b, long n) { for (long i = 0; i < n; ++i) b[i] += a[i] * 2.5f; }\n"))
       return std::string();
     ProcessOptions o;
-    o.argv = {"g++", "-O3", "-march=x86-64-v3", "-ffreestanding", "-fno-asynchronous-unwind-tables", "-c", source.string(), "-o", (dir->path() / "k.o").string()};
+    o.argv = {"g++",
+              "-O3",
+              "-march=x86-64-v3",
+              "-ffreestanding",
+              "-fno-asynchronous-unwind-tables",
+              "-c",
+              source.string(),
+              "-o",
+              (dir->path() / "k.o").string()};
     o.env = {"PATH=/usr/bin:/bin"};
     if (auto r = run_process(o); !r || r->exit_code != 0) return std::string();
     auto read = read_file(dir->path() / "k.o");
@@ -299,7 +308,9 @@ TEST_F(RealGateTest, CopiesOfTheReferenceAreNeverFaster) {
 TEST_F(RealGateTest, CtrlCIsAnErrorNotAVerdict) {
   make("expert");
   ASSERT_TRUE(gate->measure_floor());
-  world.on_call = [this, n = 0]() mutable { if (++n == 12) request_stop(); };
+  world.on_call = [this, n = 0]() mutable {
+    if (++n == 12) request_stop();
+  };
   const auto v = gate->submit({.package = package("fast"), .milestone = "M1", .acceptance = {kGain, {}}});
   reset_stop();
   ASSERT_FALSE(v);

@@ -76,7 +76,9 @@ double noisy(Random& rng, double seconds, double drift) {
   if (rng.uniform() < 0.02) t *= 1 + 10 * rng.uniform();
   return std::max(t, 1e-9);
 }
-struct Job { std::vector<double> candidate, against; };
+struct Job {
+  std::vector<double> candidate, against;
+};
 Job simulate(Random& rng, int pairs, double true_speedup) {
   Job job;
   for (int i = 0; i < pairs; ++i) {

@@ -114,7 +114,8 @@ TEST_F(TimingTest, AForgedInsideClockIsSeenByTheOutsideOne) {
 }
 
 TEST_F(TimingTest, AnOutsideClockTooCoarseForTheGainProvesNothing) {
-  PairedTiming p{.against = "reference", .comparison = Comparison::faster, .speedup = {1.02, 1.03, 1.04}, .lower_bound = 1.02, .upper_bound = 1.04};
+  PairedTiming p{
+      .against = "reference", .comparison = Comparison::faster, .speedup = {1.02, 1.03, 1.04}, .lower_bound = 1.02, .upper_bound = 1.04};
   p.outside_speedup = {0.97, 1.01, 1.05};
   p.outside_resolution = 0.05;
   Measurement m;
@@ -131,7 +132,9 @@ TEST(CpuTime, WorkByOthersShows) {
 
 TEST_F(TimingTest, CtrlCStopsBetweenPairs) {
   world.kernels = {{"a", {}}, {"b", {}}};
-  world.on_call = [this] { if (world.calls == 9) request_stop(); };
+  world.on_call = [this] {
+    if (world.calls == 9) request_stop();
+  };
   const auto r = job({.pairs = 30, .may_extend = false});
   reset_stop();
   ASSERT_FALSE(r);
@@ -140,7 +143,8 @@ TEST_F(TimingTest, CtrlCStopsBetweenPairs) {
 }
 
 TEST(Decide, Conditions) {
-  PairedTiming p{.against = "reference", .comparison = Comparison::faster, .speedup = {1.09, 1.1, 1.11}, .lower_bound = 1.08, .upper_bound = 1.12};
+  PairedTiming p{
+      .against = "reference", .comparison = Comparison::faster, .speedup = {1.09, 1.1, 1.11}, .lower_bound = 1.08, .upper_bound = 1.12};
   p.outside_speedup = p.speedup;
   p.outside_resolution = 0.02;
   Measurement m;
@@ -170,7 +174,8 @@ TEST(ForeignLoadTest, OwnWorkIsNotForeign) {
   const LoadSample after = sample_load();
   EXPECT_GT(after.own_s - before.own_s, 0.05);
   EXPECT_TRUE(foreign_load(before, after).known);
-  const ForeignLoad made_up = foreign_load({.busy_s = 10, .steal_s = 1, .own_s = 5, .wall_s = 0, .cores = 2}, {.busy_s = 13, .steal_s = 1.2, .own_s = 7, .wall_s = 2, .cores = 2});
+  const ForeignLoad made_up = foreign_load({.busy_s = 10, .steal_s = 1, .own_s = 5, .wall_s = 0, .cores = 2},
+                                           {.busy_s = 13, .steal_s = 1.2, .own_s = 7, .wall_s = 2, .cores = 2});
   EXPECT_NEAR(made_up.foreign_percent, 25, 1e-9);
   EXPECT_NEAR(made_up.steal_percent, 5, 1e-9);
 }
