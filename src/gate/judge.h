@@ -39,8 +39,9 @@ class Stage {
   // Every element of every output against the expected one of the current content; inputs and canaries untouched; clean
   // workspaces zero. Fails closed.
   virtual CheckResult check() = 0;
-  // The call that a runner of this image makes on these buffers; workspaces are allocated on first use per image.
-  // Code::unsupported when `requires` is false for this shape.
+  // The call that a runner of this image makes on these buffers. Workspaces are allocated on first use per image and live as long
+  // as someone holds the call's keep_alive; they are poisoned from the next refresh() on. Code::unsupported when `requires` is
+  // false for this shape; Code::bad_input with field "workspace.bytes" beyond the task's limit.
   virtual Result<CallSpec> call_for(const Image&, int workers) = 0;
   virtual CallSpec call_for_expert() = 0;
 };

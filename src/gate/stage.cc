@@ -107,8 +107,8 @@ void OperandStage::fill_operands() {
     }
     finish_streaming();
   });
-  for (auto& [image, spaces] : m_spaces)
-    for (Space& space : spaces) {
+  for (const auto& spaces : live_spaces())
+    for (Space& space : *spaces) {
       if (space.init == WorkspaceInit::clean) continue;  // zero since it was made; check() sees that it stays so
       space.poison = draw_poison(m_random);
       const auto chunks = static_cast<std::int64_t>((space.bytes + k_unit - 1) / k_unit);
@@ -125,15 +125,25 @@ void OperandStage::each_buffer(Visit visit) const {
   for (const Operand& operand : m_inputs)
     if (operand.buffer) visit(*operand.buffer);
   for (const Operand& operand : m_outputs) visit(*operand.buffer);
-  for (const auto& [image, spaces] : m_spaces)
-    for (const Space& space : spaces) visit(space.buffer);
+  for (const auto& spaces : live_spaces())
+    for (const Space& space : *spaces) visit(space.buffer);
 }
 
-// Random bytes in the slack around every tensor, new each time; drawn again from the seed to be compared.
+std::vector<std::shared_ptr<std::vector<OperandStage::Space>>> OperandStage::live_spaces() const {
+  std::vector<std::shared_ptr<std::vector<Space>>> live;
+  for (const auto& [image, held] : m_spaces)
+    if (auto spaces = held.lock()) live.push_back(std::move(spaces));
+  return live;
+}
+
+// Random bytes in the slack around every tensor, new each time; drawn again from the seed to be compared. Each buffer has its own
+// stream, so that a workspace which goes away between refresh and check does not matter to the others.
+static Random canary_stream(std::uint64_t seed, const SharedBuffer& buffer) { return Random(seed ^ reinterpret_cast<std::uintptr_t>(buffer.data())); }
+
 void OperandStage::set_canaries() {
   m_canary_seed = m_random.next();
-  Random random(m_canary_seed);
   each_buffer([&](const SharedBuffer& buffer) {
+    Random random = canary_stream(m_canary_seed, buffer);
     for (const auto slack : {buffer.slack_before(), buffer.slack_after()}) {
       for (std::byte& b : slack) b = static_cast<std::byte>(random.next() >> 56);
       flush_lines(slack.data(), slack.size());  // the last one may hold the tensor's end
@@ -142,9 +152,9 @@ void OperandStage::set_canaries() {
 }
 
 std::string OperandStage::broken_canary() const {
-  Random random(m_canary_seed);
   std::string found;
   each_buffer([&](const SharedBuffer& buffer) {
+    Random random = canary_stream(m_canary_seed, buffer);
     bool after = false;
     for (const auto slack : {buffer.slack_before(), buffer.slack_after()}) {
       std::int64_t changed = 0;
@@ -181,10 +191,10 @@ std::string OperandStage::changed_input() const {
   return {};
 }
 
-std::string OperandStage::dirty_workspace() {
+std::string OperandStage::dirty_workspace() const {
   std::string found;
-  for (auto& [image, spaces] : m_spaces)
-    for (Space& space : spaces) {
+  for (const auto& spaces : live_spaces())
+    for (Space& space : *spaces) {
       if (space.init != WorkspaceInit::clean) continue;
       const auto dirty = std::count_if(space.buffer.data(), space.buffer.data() + space.bytes, [](std::byte b) { return b != std::byte{0}; });
       if (dirty == 0) continue;

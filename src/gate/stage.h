@@ -49,12 +49,13 @@ class OperandStage : public Stage {
   void set_canaries();
   std::string broken_canary() const;   // these three: what is wrong, or empty
   std::string changed_input() const;
-  std::string dirty_workspace();
+  std::string dirty_workspace() const;
   std::vector<Findings> compare_with(const Content&, bool stop_at_first_bad) const;
   CheckResult verdict(const std::vector<Findings>&) const;
   std::string describe(const TensorSpec&, std::size_t o, std::int64_t index) const;
   Result<std::vector<Space>> make_spaces(const ConcretePlan&);
   CallSpec call_on_operands() const;
+  std::vector<std::shared_ptr<std::vector<Space>>> live_spaces() const;
   template <class Visit>
   void each_buffer(Visit) const;
 
@@ -66,7 +67,9 @@ class OperandStage : public Stage {
   bool m_repeats = false;                 // the symmetries cannot be trusted to give fresh content
   Random m_random{0};
   std::vector<Operand> m_inputs, m_outputs;
-  std::map<std::string, std::vector<Space>> m_spaces;  // by image and worker count
+  // By image and worker count. Held by the calls made for them (CallSpec::keep_alive): a stage outlives many candidates, and
+  // poisoning the workspaces of those that are gone would slow every call.
+  std::map<std::string, std::weak_ptr<std::vector<Space>>> m_spaces;
   std::optional<Content> m_now;
   std::deque<Content> m_past;             // newest first
   std::uint64_t m_canary_seed = 0;

@@ -59,14 +59,17 @@ Result<CallSpec> OperandStage::call_for(const Image& image, int workers) {
   CallSpec call = call_on_operands();
   FORGE_TRY_ASSIGN(call.plan, make_concrete(image.plan, m_axes, workers, workers));
   call.layout = make_arg_layout(image.plan, m_context->op.definition);
-  const std::string key = fmt::format("{}:{}", image.sha256, workers);
-  auto found = m_spaces.find(key);
-  if (found == m_spaces.end()) {
-    FORGE_TRY_ASSIGN(auto spaces, make_spaces(call.plan));
-    found = m_spaces.emplace(key, std::move(spaces)).first;
+  std::erase_if(m_spaces, [](const auto& held) { return held.second.expired(); });
+  auto& held = m_spaces[fmt::format("{}:{}", image.sha256, workers)];
+  auto spaces = held.lock();
+  if (!spaces) {
+    FORGE_TRY_ASSIGN(auto made, make_spaces(call.plan));
+    spaces = std::make_shared<std::vector<Space>>(std::move(made));
+    held = spaces;
     if (m_now) set_canaries();  // the new buffers have canaries to be checked, too
   }
-  for (const Space& space : found->second) call.workspaces.push_back({&space.buffer, Access::write});
+  for (const Space& space : *spaces) call.workspaces.push_back({&space.buffer, Access::write});
+  call.keep_alive = spaces;
   return call;
 }
 

@@ -76,6 +76,7 @@ class ProcessRunner final : public Runner {
       fds.push_back(owned.back().get());
     }
     m_buffers = std::move(call->buffers);
+    m_keep_alive = spec.keep_alive;
     m_limited = m_process.limit_address_space(k_own_address_space + m_options.memory_bytes + call->mapped_bytes + m_last_mapped);
     m_last_mapped = call->mapped_bytes;
     m_process.resume();
@@ -204,6 +205,7 @@ class ProcessRunner final : public Runner {
   bool m_expert = false, m_composed = false, m_prepared = false, m_limited = false;
   std::uint32_t m_features = 0, m_sequence = 0;
   std::size_t m_last_mapped = 0;
+  std::shared_ptr<const void> m_keep_alive;  // of the prepared call
   std::string m_description;
   std::map<std::string, std::uint32_t> m_entries;
   std::vector<MappedBuffer> m_buffers;

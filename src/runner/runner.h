@@ -40,6 +40,8 @@ struct CallSpec {
   std::vector<TensorSpec> input_specs, output_specs;
   std::vector<std::pair<std::string, std::int64_t>> axes;  // variable axes, definition order
   std::vector<double> scalars;       // scalar inputs, definition order
+  // Holds the workspaces: a runner keeps it as long as it may still make the call, and the judge cares for them that long.
+  std::shared_ptr<const void> keep_alive;
 };
 
 struct CallTiming {

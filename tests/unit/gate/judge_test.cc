@@ -218,6 +218,18 @@ TEST(Judge, WorkspacesArePoisonedOrCleanAndWatched) {
   const auto other = stage->call_for(image_with_workspaces("b"), 2);
   ASSERT_TRUE(other);
   EXPECT_NE(other->workspaces[0].buffer, &poisoned);
+  // A runner that is gone takes its workspaces with it, between a refresh and its check too.
+  std::weak_ptr<const void> gone;
+  ASSERT_TRUE(stage->refresh());
+  {
+    const auto brief = stage->call_for(image_with_workspaces("d"), 2);
+    ASSERT_TRUE(brief);
+    gone = brief->keep_alive;
+    ASSERT_TRUE(stage->refresh());
+  }
+  EXPECT_TRUE(gone.expired());
+  call.run();
+  EXPECT_EQ(stage->check().reason, Reason::accepted);
   const auto refused = stage->call_for(image_with_workspaces("c", "requires = [\"rows % 2 == 0\"]\n"), 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::unsupported);
