@@ -64,8 +64,8 @@ int seal_image_runner() {
   // restart_syscall: a futex or recvmsg that a stop interrupted. close: descriptors of buffers once they are mapped.
   for (const long nr : {SYS_mmap, SYS_recvmsg, SYS_sendmsg, SYS_futex, SYS_clock_gettime, SYS_munmap, SYS_close, SYS_brk, SYS_exit_group,
                         SYS_exit, SYS_rt_sigreturn, SYS_restart_syscall
-#ifdef __SANITIZE_ADDRESS__
-                        , SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_write, SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_rt_sigprocmask
+#ifdef __SANITIZE_ADDRESS__  // its run time probes memory through a pipe, and more
+                        , SYS_pipe2, SYS_read, SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_write, SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_rt_sigprocmask
 #endif
        }) {
     f.push_back(jump(BPF_JEQ, static_cast<std::uint32_t>(nr), 0, 1));
