@@ -216,11 +216,12 @@ class OneDnn {
   void plan(const std::vector<forge_tensor>& inputs, const std::vector<forge_tensor>& outputs) {
     std::vector<Way> ways;
     const int64_t rows_a_thread = std::max<int64_t>(1, inputs[0].shape[0] / omp_get_max_threads());
-    for (int64_t block : {1, 4, 16, 64, 128, 256}) {
+    for (int64_t block : {128, 64, 256, 16, 4, 1}) {
       if (block > rows_a_thread || block * 64 < rows_a_thread) continue;  // too few rows; hopelessly many calls
       for (const Style style : {Style{true, true}, Style{false, true}, Style{true, false}}) {
         const std::string how =
-            std::string(style.sum_in_reorder ? "" : "add ") + (style.layer_norm ? "layernorm" : "mul mul") + " by " + std::to_string(block);
+            "by " + std::to_string(block) + " rows: " + (style.sum_in_reorder ? "reorder, reorder+sum" : "2 reorder, binary add") +
+            ", reorder, square, mean" + (style.layer_norm ? ", layer norm on given statistics" : "+rsqrt, 2 binary mul") + ", reorder";
         ways.push_back({how, [block, style](const auto& t) { return composed(t, block, style); }});
       }
     }
@@ -229,12 +230,8 @@ class OneDnn {
   void prepare() {}
   void run() { m_choice.run(); }
   std::string describe() const {
-    return onednn_version() +
-           ", composed by blocks of rows: reorder to f32, reorder with sum (\"add\": reorder, binary add), reorder to residual_out, "
-           "eltwise square, reduction mean, layer normalization on given statistics (\"mul mul\": rsqrt as post-ops, two binary "
-           "multiplications), reorder to output" +
-           (conversions_are_generated() ? "" : "; bf16 conversions by our own AVX2 loops, as oneDNN has only slow ones below AVX-512") +
-           (m_choice.how.empty() ? "" : "; chosen: " + m_choice.how + " rows (tried: " + m_choice.tried + ")");
+    return onednn_version() + ", composed" + (m_choice.how.empty() ? "" : " " + m_choice.how) +
+           (conversions_are_generated() ? "" : "; bf16 conversions by our own AVX2 loops, as oneDNN has only slow ones below AVX-512");
   }
 
  private:

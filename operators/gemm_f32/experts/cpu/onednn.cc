@@ -82,9 +82,7 @@ class OneDnn {
   }
   void prepare() {}
   void run() { m_choice.run(); }
-  std::string describe() const {
-    return onednn_version() + (m_choice.how.empty() ? "" : ", " + m_choice.how + " (tried: " + m_choice.tried + ")");
-  }
+  std::string describe() const { return onednn_version() + (m_choice.how.empty() ? "" : ", " + m_choice.how); }
 
  private:
   Choice m_choice;
