@@ -36,9 +36,9 @@ class Compiler {
 // g++ or clang++ for cpu targets, whichever is found first in PATH; unsupported names the package to install.
 Result<std::unique_ptr<Compiler>> find_cpu_compiler();
 
-// How the compiler's view of the file system is narrowed. `best`: Landlock, else bubblewrap, else none, and then
-// BuildInfo.sandbox says so. The others are for tests of the fall-backs.
-enum class CompilerView { best, landlock, bubblewrap, none };
+// How the compiler's view of the file system is narrowed. `best`: Landlock, else bubblewrap, else a mount
+// namespace of our own, else none, and then BuildInfo.sandbox says so. The others are for tests of the fall-backs.
+enum class CompilerView { best, landlock, bubblewrap, namespaces, none };
 struct CompileLimits {
   double seconds = 60;
   std::size_t memory_bytes = std::size_t(2) << 30;

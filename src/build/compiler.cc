@@ -13,6 +13,7 @@
 
 #include "build/build.h"
 #include "build/compiler_log.h"
+#include "build/private_view.h"
 #include "build/toolchain.h"
 #include "util/hash.h"
 #include "util/process.h"
@@ -89,8 +90,7 @@ class CpuCompiler : public Compiler {
   CpuCompiler(Toolchain toolchain, CompileLimits limits) : m_toolchain(std::move(toolchain)), m_limits(limits), m_support(probe_sandbox()) {
     m_view = m_limits.view;
     m_bubblewrap = find_program("bwrap");
-    if (m_view == CompilerView::best)
-      m_view = m_support.landlock_abi > 0 ? CompilerView::landlock : !m_bubblewrap.empty() ? CompilerView::bubblewrap : CompilerView::none;
+    if (m_view == CompilerView::best) m_view = best_view();
   }
 
   std::string identity() const override { return fmt::format("{} ({})", m_toolchain.program.string(), m_toolchain.version); }
@@ -135,6 +135,12 @@ class CpuCompiler : public Compiler {
   }
 
  private:
+  CompilerView best_view() const {
+    if (m_support.landlock_abi > 0) return CompilerView::landlock;
+    if (!m_bubblewrap.empty()) return CompilerView::bubblewrap;
+    return can_enter_private_view() ? CompilerView::namespaces : CompilerView::none;
+  }
+
   std::vector<std::string> sandbox() const {
     std::vector<std::string> out;
     for (const std::string& line : describe(m_support))
@@ -143,8 +149,9 @@ class CpuCompiler : public Compiler {
     if (m_view == CompilerView::landlock)
       out.push_back(fmt::format("view: {} toolchain paths and the build folder", m_toolchain.execute.size() + m_toolchain.read.size()));
     if (m_view == CompilerView::bubblewrap) out.push_back("bubblewrap: own mounts and namespaces, toolchain paths and the build folder");
+    if (m_view == CompilerView::namespaces) out.push_back("mount namespace: toolchain paths and the build folder; own network and IPC");
     if (m_view == CompilerView::none)
-      out.push_back("missing: a narrowed view of the file system (no Landlock, no bubblewrap: install bubblewrap)");
+      out.push_back("missing: a narrowed view of the file system (no Landlock, no bubblewrap, no namespaces: install bubblewrap)");
     out.push_back(fmt::format("limits: {:g} s, {} MiB memory, {} MiB object", m_limits.seconds, m_limits.memory_bytes >> 20,
                               m_limits.object_bytes >> 20));
     out.insert(out.end(), m_toolchain.notes.begin(), m_toolchain.notes.end());
@@ -171,9 +178,17 @@ class CpuCompiler : public Compiler {
     for (const std::string& p : m_toolchain.execute) rules.push_back({p.c_str(), PathAccess::read_execute});
     for (const std::string& p : m_toolchain.read) rules.push_back({p.c_str(), PathAccess::read});
     rules.push_back({writable.c_str(), PathAccess::read_write});
+    PrivateView view;
+    if (m_view == CompilerView::namespaces) {
+      std::vector<std::string> paths = m_toolchain.execute;
+      paths.insert(paths.end(), m_toolchain.read.begin(), m_toolchain.read.end());
+      FORGE_TRY_ASSIGN(view, plan_private_view(paths, folder));
+    }
     o.before_exec = [&]() -> int {
       if (int e = limit_resources(m_limits)) return e;
       if (m_view == CompilerView::bubblewrap) return m_support.seccomp ? pass_filter(filter) : 0;
+      if (m_view == CompilerView::namespaces)
+        if (int e = enter_private_view(view)) return e;
       if (int e = set_no_new_privs()) return e;
       if (m_view == CompilerView::landlock)
         if (int e = landlock_allow(rules)) return e;

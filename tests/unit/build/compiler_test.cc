@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "build/compiler_log.h"
+#include "build/private_view.h"
 #include "toy.h"
 #include "util/process.h"
 #include "util/sandbox.h"
@@ -68,6 +69,16 @@ TEST(CompilerSandbox, BubblewrapDoesTheSameWhereLandlockIsMissing) {
   EXPECT_NE(std::find_if(image->build.sandbox.begin(), image->build.sandbox.end(),
                          [](const std::string& s) { return s.find("bubblewrap") != std::string::npos; }),
             image->build.sandbox.end());
+  expect_file_out_of_view(*with);
+}
+
+TEST(CompilerSandbox, MountNamespacesDoTheSameWhereBothAreMissing) {
+  if (!can_enter_private_view()) GTEST_SKIP() << "no namespaces for us here";
+  const auto with = limited({.view = CompilerView::namespaces});
+  const auto image = build_toy(kToySource, kToyPlan, *with);
+  ASSERT_TRUE(image) << said(image);
+  const auto& s = image->build.sandbox;
+  EXPECT_TRUE(std::any_of(s.begin(), s.end(), [](const std::string& line) { return line.starts_with("mount namespace"); }));
   expect_file_out_of_view(*with);
 }
 
