@@ -31,14 +31,14 @@ class SharedBuffer {
   SharedBuffer(SharedBuffer&&) noexcept;
   SharedBuffer& operator=(SharedBuffer&&) noexcept;
   ~SharedBuffer();
-  std::byte* data() const { return m_data; }           // first byte of the tensor, 256-byte aligned, judge's own mapping
+  std::byte* data() const { return m_data; }  // first byte of the tensor, 256-byte aligned, judge's own mapping
   std::size_t bytes() const { return m_bytes; }
   const std::string& label() const { return m_label; }
-  std::byte* mapping() const { return m_map; }         // first byte of the file's mapping; file_bytes() long
-  static std::size_t guard_bytes();                    // inaccessible on both sides of every mapping
+  std::byte* mapping() const { return m_map; }  // first byte of the file's mapping; file_bytes() long
+  static std::size_t guard_bytes();             // inaccessible on both sides of every mapping
   int fd() const { return m_fd.get(); }
   std::size_t file_bytes() const { return m_file_bytes; }
-  std::size_t offset() const { return m_offset; }      // of data() in the file
+  std::size_t offset() const { return m_offset; }  // of data() in the file
   // Bytes of slack before and after the tensor inside the file: the judge keeps canaries there.
   std::span<std::byte> slack_before() const;
   std::span<std::byte> slack_after() const;
@@ -56,7 +56,10 @@ class SharedBuffer {
 
 // ---- used inside a runner only ----
 
-struct BlockInfo { int index, count, worker, workers; void* scratch; };  // = forge_block of forge_args.h
+struct BlockInfo {
+  int index, count, worker, workers;
+  void* scratch;
+};  // = forge_block of forge_args.h
 using EntryPoint = void (*)(const void* args, const BlockInfo*);
 
 // The harness's own small loader: places an admitted object in RX and RO segments between guard pages, relocates, drops
@@ -86,7 +89,7 @@ class WorkerPool {
   virtual ~WorkerPool() = default;
   virtual void arm() = 0;  // every worker is awake and waits for the next launch; keeps wake-ups out of the clock
   virtual void launch(EntryPoint, const void* args, std::int64_t grid) = 0;
-  virtual Status reserve_scratch(std::size_t bytes) = 0;   // per worker, page-aligned, guard pages
+  virtual Status reserve_scratch(std::size_t bytes) = 0;  // per worker, page-aligned, guard pages
   virtual void scrub(std::uint64_t pattern) = 0;
   virtual int workers() const = 0;
   // "stack of worker 1", "scratch of worker 0" when the address lies in one of its guard pages, else null. Signal-safe.

@@ -24,19 +24,22 @@ struct Job {
   std::int64_t rounds = 0;
   std::byte* from = nullptr;
   std::byte* to = nullptr;
-  std::size_t share = 0;            // bytes a worker
+  std::size_t share = 0;              // bytes a worker
   alignas(64) float sinks[256 * 16];  // a cache line a worker
 };
 
 void fma_block(const void* args, const BlockInfo* b) {
   auto& job = *const_cast<Job*>(static_cast<const Job*>(args));
   float* sink = &job.sinks[b->index % 256 * 16];
-  if (job.wide) fma_peak_avx512(job.rounds, sink);
-  else fma_peak_avx2(job.rounds, sink);
+  if (job.wide)
+    fma_peak_avx512(job.rounds, sink);
+  else
+    fma_peak_avx2(job.rounds, sink);
 }
 void read_block(const void* args, const BlockInfo* b) {
   auto& job = *const_cast<Job*>(static_cast<const Job*>(args));
-  job.sinks[b->index % 256 * 16] = static_cast<float>(read_stream_avx2(job.from + job.share * static_cast<std::size_t>(b->index), job.share) & 1);
+  job.sinks[b->index % 256 * 16] =
+      static_cast<float>(read_stream_avx2(job.from + job.share * static_cast<std::size_t>(b->index), job.share) & 1);
 }
 void copy_block(const void* args, const BlockInfo* b) {
   const auto& job = *static_cast<const Job*>(args);
@@ -91,7 +94,9 @@ Result<Ceilings> measure(const Machine& machine, const std::vector<int>& cores) 
   const std::size_t bytes = std::clamp(beyond, k_smallest_buffer, k_largest_buffer);
   job->share = bytes / static_cast<std::size_t>(pool->workers()) / 4096 * 4096;
   const Mapping from(bytes), to(bytes);
-  if (!from.p || !to.p) return fail(Code::io, fmt::format("no memory for two buffers of {} MiB", bytes >> 20), "free memory: ceilings are measured beyond the last-level cache");
+  if (!from.p || !to.p)
+    return fail(Code::io, fmt::format("no memory for two buffers of {} MiB", bytes >> 20),
+                "free memory: ceilings are measured beyond the last-level cache");
   job->from = from.p;
   job->to = to.p;
   const double moved = static_cast<double>(job->share) * workers;
@@ -100,7 +105,9 @@ Result<Ceilings> measure(const Machine& machine, const std::vector<int>& cores) 
   return c;
 }
 
-std::string cache_key(const Machine& m) { return fmt::format("forge-ceilings {} {} {} {} {}", k_format, m.boot_id, m.device_class, m.target.name, m.cores); }
+std::string cache_key(const Machine& m) {
+  return fmt::format("forge-ceilings {} {} {} {} {}", k_format, m.boot_id, m.device_class, m.target.name, m.cores);
+}
 
 }  // namespace
 
@@ -109,7 +116,9 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const fs::path& cache)
   if (!cache.empty()) {
     if (const auto text = read_file(cache); text && text->rfind(key + "\n", 0) == 0) {
       Ceilings c;
-      if (std::sscanf(text->c_str() + key.size(), "%lf %lf %lf", &c.gflops, &c.read_gbs, &c.copy_gbs) == 3 && c.gflops > 0 && c.read_gbs > 0 && c.copy_gbs > 0) return c;
+      if (std::sscanf(text->c_str() + key.size(), "%lf %lf %lf", &c.gflops, &c.read_gbs, &c.copy_gbs) == 3 && c.gflops > 0 &&
+          c.read_gbs > 0 && c.copy_gbs > 0)
+        return c;
     }
   }
   // On a thread of its own: the pool pins its caller, and ours must stay where it was.

@@ -16,7 +16,12 @@
 namespace forge {
 namespace {
 
-struct Identity { std::string vendor, brand; unsigned family = 0, model = 0; bool hypervisor = false; std::string hypervisor_vendor; };
+struct Identity {
+  std::string vendor, brand;
+  unsigned family = 0, model = 0;
+  bool hypervisor = false;
+  std::string hypervisor_vendor;
+};
 
 std::string registers_text(std::initializer_list<unsigned> words) {
   std::string text;
@@ -72,8 +77,9 @@ std::int64_t cache_bytes(int core, int level) {
 }
 
 bool supports_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("f16c") && __builtin_cpu_supports("movbe") && __builtin_cpu_supports("lzcnt");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("movbe") &&
+         __builtin_cpu_supports("lzcnt");
 }
 bool supports_v4() {
   return supports_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
@@ -98,7 +104,9 @@ Result<TargetSpec> native_cpu_target() {
   if (supports_v4()) return find_target("cpu:x86-64-avx512");
   if (supports_v3()) return find_target("cpu:x86-64-avx2");
   std::string missing;
-  const std::pair<const char*, int> wanted[] = {{"avx2", __builtin_cpu_supports("avx2")}, {"fma", __builtin_cpu_supports("fma")}, {"bmi2", __builtin_cpu_supports("bmi2")}, {"f16c", __builtin_cpu_supports("f16c")}, {"movbe", __builtin_cpu_supports("movbe")}, {"lzcnt", __builtin_cpu_supports("lzcnt")}};
+  const std::pair<const char*, int> wanted[] = {{"avx2", __builtin_cpu_supports("avx2")},   {"fma", __builtin_cpu_supports("fma")},
+                                                {"bmi2", __builtin_cpu_supports("bmi2")},   {"f16c", __builtin_cpu_supports("f16c")},
+                                                {"movbe", __builtin_cpu_supports("movbe")}, {"lzcnt", __builtin_cpu_supports("lzcnt")}};
   for (const auto& [feature, there] : wanted)
     if (!there) missing += std::string(missing.empty() ? "" : ", ") + feature;
   return fail(Code::unsupported, fmt::format("this processor ({}) lacks {}, and every cpu target needs AVX2", identify().brand, missing),
@@ -109,7 +117,9 @@ Result<Machine> probe_cpu(const TargetSpec& target) {
   if (target.family != "cpu") return fail(Code::bad_input, fmt::format("'{}' is not a cpu target", target.name));
   __builtin_cpu_init();
   const bool fits = target.vector_bits >= 512 ? supports_v4() : supports_v3();
-  if (!fits) return fail(Code::unsupported, fmt::format("this processor cannot run '{}'", target.name), "choose a target that `forge doctor` lists for this machine");
+  if (!fits)
+    return fail(Code::unsupported, fmt::format("this processor cannot run '{}'", target.name),
+                "choose a target that `forge doctor` lists for this machine");
 
   const Identity id = identify();
   const std::vector<int> cores = usable_cores();
@@ -120,10 +130,15 @@ Result<Machine> probe_cpu(const TargetSpec& target) {
   m.boot_id = first_line("/proc/sys/kernel/random/boot_id");
   m.cores = static_cast<int>(cores.size());
   m.properties = {
-      {"l1d_bytes", cache_bytes(cores[0], 1)}, {"l2_bytes", cache_bytes(cores[0], 2)}, {"l3_bytes", cache_bytes(cores[0], 3)},
-      {"cores", m.cores}, {"vector_bits", target.vector_bits},
-      {"has_avx512", supports_v4()}, {"has_avx512_bf16", supports_v4() && __builtin_cpu_supports("avx512bf16")},
-      {"line_bytes", 64}, {"page_bytes", sysconf(_SC_PAGESIZE)},
+      {"l1d_bytes", cache_bytes(cores[0], 1)},
+      {"l2_bytes", cache_bytes(cores[0], 2)},
+      {"l3_bytes", cache_bytes(cores[0], 3)},
+      {"cores", m.cores},
+      {"vector_bits", target.vector_bits},
+      {"has_avx512", supports_v4()},
+      {"has_avx512_bf16", supports_v4() && __builtin_cpu_supports("avx512bf16")},
+      {"line_bytes", 64},
+      {"page_bytes", sysconf(_SC_PAGESIZE)},
   };
   utsname kernel{};
   uname(&kernel);

@@ -20,12 +20,15 @@ namespace forge {
 namespace {
 
 constexpr std::size_t k_page = 4096;
-constexpr std::size_t k_slot = std::size_t(256) << 20;   // address room for one image
+constexpr std::size_t k_slot = std::size_t(256) << 20;    // address room for one image
 constexpr std::size_t k_largest = std::size_t(32) << 20;  // bytes of one segment
 constexpr std::size_t k_guard = std::size_t(1) << 20;
-constexpr std::size_t k_stub = 16;                        // jmp *0(%rip); .quad target
+constexpr std::size_t k_stub = 16;  // jmp *0(%rip); .quad target
 
-struct Import { const char* name; void* address; };
+struct Import {
+  const char* name;
+  void* address;
+};
 const Import k_imports[] = {
     {"memcpy", reinterpret_cast<void*>(&forge_image_memcpy)},
     {"memmove", reinterpret_cast<void*>(&forge_image_memmove)},
@@ -38,14 +41,17 @@ std::size_t align_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 tl::unexpected<Error> refuse(const std::string& why) { return fail(Code::bad_input, "object: " + why); }
 
 // Where a section ends up.
-struct Placed { bool executable = false; std::size_t offset = 0, size = 0; };
+struct Placed {
+  bool executable = false;
+  std::size_t offset = 0, size = 0;
+};
 
 struct Loader {
   const std::string& object;
   std::vector<Elf64_Shdr> sections;
   std::vector<Elf64_Sym> symbols;
   std::string strings, section_names;
-  std::map<std::size_t, Placed> placed;     // by section index
+  std::map<std::size_t, Placed> placed;      // by section index
   std::size_t code_size = 0, data_size = 0;  // bytes used of each segment, stubs included in code
   std::size_t stubs_at = 0;
   std::byte* code = nullptr;
@@ -104,7 +110,8 @@ struct Loader {
       if (!(s.sh_flags & SHF_ALLOC) || s.sh_size == 0) continue;
       if (s.sh_type == SHT_NOTE) continue;
       if (s.sh_flags & SHF_TLS) return refuse(fmt::format("section {}: thread-local data", name));
-      if (s.sh_type != SHT_PROGBITS && s.sh_type != SHT_X86_64_UNWIND) return refuse(fmt::format("section {}: state or constructors", name));
+      if (s.sh_type != SHT_PROGBITS && s.sh_type != SHT_X86_64_UNWIND)
+        return refuse(fmt::format("section {}: state or constructors", name));
       if ((s.sh_flags & SHF_WRITE) && name.rfind(".data.rel.ro", 0) != 0) return refuse(fmt::format("section {}: writable", name));
       if (!content(s)) return refuse(fmt::format("section {} outside the file", name));
       const std::size_t alignment = std::max<std::size_t>(s.sh_addralign, 1);
@@ -197,7 +204,8 @@ void* reserve_slot(std::size_t bytes) {
   static std::atomic<std::uint64_t> next{0};
   for (std::uint64_t tries = 0; tries < k_slots; ++tries) {
     const std::uint64_t address = k_image_region_begin + next.fetch_add(1) % k_slots * k_slot;
-    void* p = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* p =
+        mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p != MAP_FAILED || errno != EEXIST) return p;
   }
   return MAP_FAILED;

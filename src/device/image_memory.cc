@@ -18,7 +18,9 @@ FORGE_PLAIN __attribute__((always_inline)) inline Word load_word(const unsigned 
   asm volatile("mov (%1), %0" : "=r"(w) : "r"(p) : "memory");
   return w;
 }
-FORGE_PLAIN __attribute__((always_inline)) inline void store_word(unsigned char* p, Word w) { asm volatile("mov %0, (%1)" : : "r"(w), "r"(p) : "memory"); }
+FORGE_PLAIN __attribute__((always_inline)) inline void store_word(unsigned char* p, Word w) {
+  asm volatile("mov %0, (%1)" : : "r"(w), "r"(p) : "memory");
+}
 
 }  // namespace
 

@@ -53,7 +53,8 @@ __attribute__((target("avx2"))) void copy_stream_avx2(std::byte* to, const std::
   for (std::size_t i = 0; i + 256 <= n; i += 256) {
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < 8; ++j)
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + 32 * j), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + 32 * j)));
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + 32 * j),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + 32 * j)));
   }
   _mm_sfence();
 }

@@ -82,8 +82,8 @@ Result<SharedBuffer> SharedBuffer::make(std::size_t bytes, const std::string& la
   const std::size_t reserved = reserved_bytes(file_bytes);
   const std::uint64_t address = address_table().take(reserved);
   if (address == 0) return fail(Code::internal, "no address range left for shared buffers");
-  void* whole = mmap(reinterpret_cast<void*>(address), reserved, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  void* whole =
+      mmap(reinterpret_cast<void*>(address), reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (whole == MAP_FAILED) return fail_errno(fmt::format("reserving address {:#x}", address), label, errno);
   auto* map = reinterpret_cast<std::byte*>(address + k_guard);
   void* mapped = mmap(map, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, b.m_fd.get(), 0);

@@ -3,6 +3,7 @@
 // worker 0) does its part, and the caller waits until all are done. Waiters spin for at most 50 us, then sleep on a futex.
 // Everything is allocated before a sandbox closes; after that only futex, mmap and munmap are called.
 #include <fmt/format.h>
+#include <immintrin.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +18,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <immintrin.h>
 
 #include "device/cpu.h"
 #include "device/trampoline.h"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t k_page = 4096;
 constexpr std::size_t k_stack = std::size_t(1) << 20;
-constexpr std::size_t k_stack_guard = std::size_t(1) << 20;  // a frame of a megabyte must not jump over it
+constexpr std::size_t k_stack_guard = std::size_t(1) << 20;    // a frame of a megabyte must not jump over it
 constexpr std::size_t k_signal_stack = std::size_t(64) << 10;  // a frame with AVX-512 state takes 3 KiB, with AMX 11
 constexpr std::size_t k_scratch_guard = std::size_t(16) << 20;
 constexpr std::size_t k_kept_warm = 16 << 10;  // top of each stack: scrubbed through the cache, so that it is not cold
@@ -117,7 +117,8 @@ class CpuWorkerPool final : public WorkerPool {
       Worker& w = m_workers[i];
       fmt::format_to_n(w.stack_name, sizeof w.stack_name - 1, "stack of worker {}", i);
       fmt::format_to_n(w.scratch_name, sizeof w.scratch_name - 1, "scratch of worker {}", i);
-      if (!w.stack.make(k_stack, k_stack_guard) || !w.signal_stack.make(k_signal_stack, k_page)) return fail_errno("memory for a worker's stack", "", errno);
+      if (!w.stack.make(k_stack, k_stack_guard) || !w.signal_stack.make(k_signal_stack, k_page))
+        return fail_errno("memory for a worker's stack", "", errno);
     }
     FORGE_TRY(pin(pthread_self(), cores[0]));
     use_signal_stack(m_workers[0]);
@@ -184,7 +185,10 @@ class CpuWorkerPool final : public WorkerPool {
   }
 
  private:
-  struct Start { CpuWorkerPool* pool = nullptr; int index = 0; };
+  struct Start {
+    CpuWorkerPool* pool = nullptr;
+    int index = 0;
+  };
 
   static Status pin(pthread_t thread, int core) {
     cpu_set_t set;
@@ -260,8 +264,10 @@ class CpuWorkerPool final : public WorkerPool {
     if (w.scratch.bytes) fill_streaming(w.scratch.begin, w.scratch.bytes, m_pattern);
     alignas(64) std::uint64_t registers[8];
     for (auto& r : registers) r = m_pattern;
-    if (m_avx512) forge_scrub_avx512(registers);
-    else if (m_avx) forge_scrub_avx(registers);
+    if (m_avx512)
+      forge_scrub_avx512(registers);
+    else if (m_avx)
+      forge_scrub_avx(registers);
     if (m_fsgsbase) forge_zero_gs_base();
   }
 

@@ -11,7 +11,11 @@
 namespace forge {
 
 // A buffer that the runner had mapped, with the role that it played.
-struct MappedBuffer { std::string role; const SharedBuffer* buffer = nullptr; bool writable = false; };
+struct MappedBuffer {
+  std::string role;
+  const SharedBuffer* buffer = nullptr;
+  bool writable = false;
+};
 
 RunnerFailure classify_fault(const wire::Fault&, const std::vector<MappedBuffer>&);
 RunnerFailure classify_ending(const Ending&, const std::string& during);

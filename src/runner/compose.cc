@@ -27,9 +27,9 @@ std::uint16_t to_f16(double v) {
   if (a == 0) return sign;
   int exponent = 0;
   std::frexp(a, &exponent);
-  const int unit = std::max(exponent - 11, -24);                              // weight of the last bit, as a power of two
+  const int unit = std::max(exponent - 11, -24);  // weight of the last bit, as a power of two
   const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(a, -unit)));
-  if (unit == -24) return static_cast<std::uint16_t>(sign | steps);           // subnormal, or the step up to the first normal
+  if (unit == -24) return static_cast<std::uint16_t>(sign | steps);  // subnormal, or the step up to the first normal
   return static_cast<std::uint16_t>(sign | ((static_cast<std::uint32_t>(unit + 24) << 10) + steps));
 }
 
@@ -52,11 +52,16 @@ Status add_buffer(ComposedCall& call, const std::string& role, const Binding& b)
 
 Status add_buffers(ComposedCall& call, const CallSpec& spec) {
   for (std::size_t i = 0; i < spec.inputs.size(); ++i)
-    if (spec.inputs[i].buffer) FORGE_TRY(add_buffer(call, "input " + (i < spec.input_specs.size() ? spec.input_specs[i].name : std::to_string(i)), spec.inputs[i]));
+    if (spec.inputs[i].buffer)
+      FORGE_TRY(add_buffer(call, "input " + (i < spec.input_specs.size() ? spec.input_specs[i].name : std::to_string(i)), spec.inputs[i]));
   for (std::size_t i = 0; i < spec.outputs.size(); ++i)
-    if (spec.outputs[i].buffer) FORGE_TRY(add_buffer(call, "output " + (i < spec.output_specs.size() ? spec.output_specs[i].name : std::to_string(i)), spec.outputs[i]));
+    if (spec.outputs[i].buffer)
+      FORGE_TRY(
+          add_buffer(call, "output " + (i < spec.output_specs.size() ? spec.output_specs[i].name : std::to_string(i)), spec.outputs[i]));
   for (std::size_t i = 0; i < spec.workspaces.size(); ++i)
-    if (spec.workspaces[i].buffer) FORGE_TRY(add_buffer(call, "workspace " + (i < spec.plan.workspaces.size() ? spec.plan.workspaces[i].name : std::to_string(i)), spec.workspaces[i]));
+    if (spec.workspaces[i].buffer)
+      FORGE_TRY(add_buffer(call, "workspace " + (i < spec.plan.workspaces.size() ? spec.plan.workspaces[i].name : std::to_string(i)),
+                           spec.workspaces[i]));
   return {};
 }
 
@@ -79,7 +84,8 @@ Result<std::uint64_t> field_value(const CallSpec& spec, const ArgField& f) {
     }
     case ArgField::Kind::workspace:
       for (std::size_t i = 0; i < spec.plan.workspaces.size() && i < spec.workspaces.size(); ++i)
-        if (spec.plan.workspaces[i].name == f.name) return spec.workspaces[i].buffer ? reinterpret_cast<std::uint64_t>(spec.workspaces[i].buffer->data()) : 0;
+        if (spec.plan.workspaces[i].name == f.name)
+          return spec.workspaces[i].buffer ? reinterpret_cast<std::uint64_t>(spec.workspaces[i].buffer->data()) : 0;
       return missing();
     case ArgField::Kind::axis:
       for (const auto& [name, value] : spec.axes)
@@ -98,12 +104,14 @@ Result<std::uint64_t> field_value(const CallSpec& spec, const ArgField& f) {
       }
       return missing();
     }
-    case ArgField::Kind::map: break;
+    case ArgField::Kind::map:
+      break;
   }
   return missing();
 }
 
-Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buffer, const std::vector<std::int64_t>* shape, std::uint64_t scalar) {
+Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buffer, const std::vector<std::int64_t>* shape,
+                  std::uint64_t scalar) {
   const std::uint32_t i = m.input_count + m.output_count;
   if (i == wire::k_max_tensors) return fail(Code::bad_input, fmt::format("more than {} tensors", wire::k_max_tensors));
   wire::Tensor& out = m.tensors[i];
@@ -115,8 +123,10 @@ Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buf
     out.scalar = scalar;
     return {};
   }
-  if (!buffer || !shape) return fail(Error{.code = Code::internal, .message = "the call has no buffer or shape for a tensor", .field = t.name});
-  if (shape->size() > wire::k_max_rank) return fail(Error{.code = Code::bad_input, .message = fmt::format("more than {} axes", wire::k_max_rank), .field = t.name});
+  if (!buffer || !shape)
+    return fail(Error{.code = Code::internal, .message = "the call has no buffer or shape for a tensor", .field = t.name});
+  if (shape->size() > wire::k_max_rank)
+    return fail(Error{.code = Code::bad_input, .message = fmt::format("more than {} axes", wire::k_max_rank), .field = t.name});
   out.address = reinterpret_cast<std::uint64_t>(buffer->data());
   out.rank = static_cast<std::int32_t>(shape->size());
   std::copy(shape->begin(), shape->end(), out.shape);
@@ -124,32 +134,51 @@ Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buf
 }
 
 template <class T>
-const T* at(const std::vector<T>& v, std::size_t i) { return i < v.size() ? &v[i] : nullptr; }
+const T* at(const std::vector<T>& v, std::size_t i) {
+  return i < v.size() ? &v[i] : nullptr;
+}
 
 }  // namespace
 
 DlpackType dlpack_type(DType t) {
   const auto width = static_cast<std::uint8_t>(bits(t));
   switch (t) {
-    case DType::i64: case DType::i32: case DType::i16: case DType::i8: return {0, width};
-    case DType::u8: return {1, width};
-    case DType::f32: case DType::f16: return {2, width};
-    case DType::bf16: return {4, width};
-    case DType::boolean: return {6, width};
-    case DType::f8_e4m3: return {10, width};
-    case DType::f8_e5m2: return {12, width};
-    case DType::f4_e2m1: return {17, width};
+    case DType::i64:
+    case DType::i32:
+    case DType::i16:
+    case DType::i8:
+      return {0, width};
+    case DType::u8:
+      return {1, width};
+    case DType::f32:
+    case DType::f16:
+      return {2, width};
+    case DType::bf16:
+      return {4, width};
+    case DType::boolean:
+      return {6, width};
+    case DType::f8_e4m3:
+      return {10, width};
+    case DType::f8_e5m2:
+      return {12, width};
+    case DType::f4_e2m1:
+      return {17, width};
   }
   return {};
 }
 
 std::uint64_t scalar_bits(DType t, double value) {
   switch (t) {
-    case DType::f32: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    case DType::bf16: return to_bf16(static_cast<float>(value));
-    case DType::f16: return to_f16(value);
-    case DType::boolean: return value != 0;
-    default: return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+    case DType::f32:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    case DType::bf16:
+      return to_bf16(static_cast<float>(value));
+    case DType::f16:
+      return to_f16(value);
+    case DType::boolean:
+      return value != 0;
+    default:
+      return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
   }
 }
 
@@ -157,7 +186,8 @@ Result<ComposedCall> compose_image_call(const CallSpec& spec, const std::map<std
   ComposedCall call{.message = std::make_unique<wire::Prepare>()};
   wire::Prepare& m = *call.message;
   FORGE_TRY(add_buffers(call, spec));
-  if (spec.layout.bytes > sizeof m.args) return fail(Code::bad_input, fmt::format("{} bytes of arguments are more than {}", spec.layout.bytes, sizeof m.args));
+  if (spec.layout.bytes > sizeof m.args)
+    return fail(Code::bad_input, fmt::format("{} bytes of arguments are more than {}", spec.layout.bytes, sizeof m.args));
   m.args_bytes = static_cast<std::uint32_t>(spec.layout.bytes);
   for (const auto& f : spec.layout.fields) {
     if (f.bytes > 8 || f.offset > spec.layout.bytes || spec.layout.bytes - f.offset < f.bytes)
@@ -165,7 +195,8 @@ Result<ComposedCall> compose_image_call(const CallSpec& spec, const std::map<std
     FORGE_TRY_ASSIGN(const std::uint64_t value, field_value(spec, f));
     std::memcpy(m.args + f.offset, &value, f.bytes);
   }
-  if (spec.plan.launches.size() > wire::k_max_launches) return fail(Code::bad_input, fmt::format("more than {} launches", wire::k_max_launches));
+  if (spec.plan.launches.size() > wire::k_max_launches)
+    return fail(Code::bad_input, fmt::format("more than {} launches", wire::k_max_launches));
   for (const auto& l : spec.plan.launches) {
     const auto entry = entries.find(l.entry);
     if (entry == entries.end()) return fail(Code::bad_input, fmt::format("launch of '{}', which the image was not loaded with", l.entry));
@@ -177,7 +208,8 @@ Result<ComposedCall> compose_image_call(const CallSpec& spec, const std::map<std
   for (std::size_t i = 0; i < spec.plan.workspaces.size() && i < spec.workspaces.size(); ++i) {
     const SharedBuffer* b = spec.workspaces[i].buffer;
     if (spec.plan.workspaces[i].init != WorkspaceInit::zero || !b) continue;
-    m.zeros[m.zero_count++] = {reinterpret_cast<std::uint64_t>(b->data()), std::min<std::uint64_t>(b->bytes(), static_cast<std::uint64_t>(spec.plan.workspaces[i].bytes))};
+    m.zeros[m.zero_count++] = {reinterpret_cast<std::uint64_t>(b->data()),
+                               std::min<std::uint64_t>(b->bytes(), static_cast<std::uint64_t>(spec.plan.workspaces[i].bytes))};
   }
   return call;
 }
@@ -191,14 +223,16 @@ Result<ComposedCall> compose_expert_call(const CallSpec& spec) {
     const TensorSpec& t = spec.input_specs[i];
     std::uint64_t value = 0;
     if (t.scalar) {
-      if (scalar >= spec.scalars.size()) return fail(Error{.code = Code::internal, .message = "the call has no value for a scalar", .field = t.name});
+      if (scalar >= spec.scalars.size())
+        return fail(Error{.code = Code::internal, .message = "the call has no value for a scalar", .field = t.name});
       value = scalar_bits(t.dtype, spec.scalars[scalar++]);
     }
     FORGE_TRY(add_tensor(m, t, i < spec.inputs.size() ? spec.inputs[i].buffer : nullptr, at(spec.input_shapes, i), value));
     ++m.input_count;
   }
   for (std::size_t i = 0; i < spec.output_specs.size(); ++i) {
-    FORGE_TRY(add_tensor(m, spec.output_specs[i], i < spec.outputs.size() ? spec.outputs[i].buffer : nullptr, at(spec.output_shapes, i), 0));
+    FORGE_TRY(
+        add_tensor(m, spec.output_specs[i], i < spec.outputs.size() ? spec.outputs[i].buffer : nullptr, at(spec.output_shapes, i), 0));
     ++m.output_count;
   }
   return call;

@@ -10,7 +10,7 @@ namespace forge {
 
 struct ComposedCall {
   std::unique_ptr<wire::Prepare> message;
-  std::vector<MappedBuffer> buffers;   // message order
+  std::vector<MappedBuffer> buffers;  // message order
   std::size_t mapped_bytes = 0;
 };
 
@@ -18,7 +18,9 @@ struct ComposedCall {
 Result<ComposedCall> compose_image_call(const CallSpec&, const std::map<std::string, std::uint32_t>& entries);
 Result<ComposedCall> compose_expert_call(const CallSpec&);
 
-struct DlpackType { std::uint8_t code = 0, bits = 0; };
+struct DlpackType {
+  std::uint8_t code = 0, bits = 0;
+};
 DlpackType dlpack_type(DType);
 // A scalar as the bytes that its type has in memory, low bytes first.
 std::uint64_t scalar_bits(DType, double value);

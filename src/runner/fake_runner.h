@@ -14,7 +14,9 @@ namespace forge {
 class FakeRunner : public Runner {
  public:
   // Does the kernel's work on the prepared call's buffers. Its result is call()'s.
-  std::function<RunnerResult<CallTiming>(const CallSpec&)> on_call = [](const CallSpec&) { return RunnerResult<CallTiming>(CallTiming{1e-3, 1.01e-3, 1e-3}); };
+  std::function<RunnerResult<CallTiming>(const CallSpec&)> on_call = [](const CallSpec&) {
+    return RunnerResult<CallTiming>(CallTiming{1e-3, 1.01e-3, 1e-3});
+  };
   std::optional<RunnerFailure> prepare_failure;
   CodeProfile next_profile{.note = "fake"};
   std::string text = "fake 1";

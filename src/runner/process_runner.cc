@@ -26,14 +26,19 @@ namespace {
 // What a runner has mapped besides the judge's buffers and its allowance: program, libraries, stacks and their guards.
 constexpr std::size_t k_own_address_space = std::size_t(1) << 30;
 
-tl::unexpected<RunnerFailure> failure(Reason reason, std::string detail) { return tl::unexpected(RunnerFailure{reason, std::move(detail)}); }
+tl::unexpected<RunnerFailure> failure(Reason reason, std::string detail) {
+  return tl::unexpected(RunnerFailure{reason, std::move(detail)});
+}
 tl::unexpected<RunnerFailure> failure(RunnerFailure f) { return tl::unexpected(std::move(f)); }
 
 Reason reason_of(wire::Outcome o) {
   switch (o) {
-    case wire::Outcome::load_failed: return Reason::load_failed;
-    case wire::Outcome::out_of_memory: return Reason::out_of_memory;
-    default: return Reason::runner_broke;
+    case wire::Outcome::load_failed:
+      return Reason::load_failed;
+    case wire::Outcome::out_of_memory:
+      return Reason::out_of_memory;
+    default:
+      return Reason::runner_broke;
   }
 }
 
@@ -65,14 +70,16 @@ class ProcessRunner final : public Runner {
     if (!call) return failure(Reason::plan_invalid, call.error().text());  // nothing was sent: the runner is as it was
     const double scratch = static_cast<double>(call->message->scratch_bytes) * static_cast<double>(m_options.cores.size());
     if (scratch > static_cast<double>(m_options.memory_bytes))
-      return failure(Reason::out_of_memory, fmt::format("{} bytes of scratch for each of {} workers are more than {}", call->message->scratch_bytes, m_options.cores.size(), m_options.memory_bytes));
+      return failure(Reason::out_of_memory, fmt::format("{} bytes of scratch for each of {} workers are more than {}",
+                                                        call->message->scratch_bytes, m_options.cores.size(), m_options.memory_bytes));
 
     std::vector<Fd> owned;
     std::vector<int> fds;
     for (const auto& b : call->buffers) {
       // A descriptor opened for reading cannot be mapped for writing, whatever the runner asks for.
       owned.emplace_back(open(fmt::format("/proc/self/fd/{}", b.buffer->fd()).c_str(), (b.writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
-      if (!owned.back()) return failure(Reason::runner_broke, fmt::format("cannot reopen {} for the runner: {}", b.role, std::strerror(errno)));
+      if (!owned.back())
+        return failure(Reason::runner_broke, fmt::format("cannot reopen {} for the runner: {}", b.role, std::strerror(errno)));
       fds.push_back(owned.back().get());
     }
     m_buffers = std::move(call->buffers);
@@ -111,7 +118,8 @@ class ProcessRunner final : public Runner {
     t.cpu_s = m_process.cpu_seconds() - cpu_before;
     if (done.outcome != wire::Outcome::ok) return failure(reason_of(done.outcome), text_of(done.text));
     if (!std::isfinite(done.inside_s) || done.inside_s < 0 || done.inside_s > t.outside_s)
-      return end(Reason::runner_broke, fmt::format("the runner claims {} s inside a call that took {} s outside", done.inside_s, t.outside_s));
+      return end(Reason::runner_broke,
+                 fmt::format("the runner claims {} s inside a call that took {} s outside", done.inside_s, t.outside_s));
     t.inside_s = done.inside_s;
     return t;
   }
@@ -128,7 +136,8 @@ class ProcessRunner final : public Runner {
     CodeProfile p;
     p.samples = static_cast<int>(samples->samples);
     p.note = text_of(samples->note);
-    if (samples->mapping_count > wire::k_max_mappings || samples->hot_count > wire::k_max_hot) return end(Reason::runner_broke, "a profile larger than its message");
+    if (samples->mapping_count > wire::k_max_mappings || samples->hot_count > wire::k_max_hot)
+      return end(Reason::runner_broke, "a profile larger than its message");
     for (std::uint32_t i = 0; i < samples->mapping_count; ++i)
       p.where.push_back({text_of(samples->mappings[i].name), static_cast<double>(samples->mappings[i].samples) / std::max(1, p.samples)});
     for (std::uint32_t i = 0; i < samples->hot_count; ++i) {
@@ -144,12 +153,16 @@ class ProcessRunner final : public Runner {
   void describe_as(std::string text) { m_description = std::move(text); }
 
   std::vector<std::string> sandbox() const override {
-    std::vector<std::string> lines = {"own process group, killed with the judge", "stopped while idle", "empty environment, no inherited files"};
+    std::vector<std::string> lines = {"own process group, killed with the judge", "stopped while idle",
+                                      "empty environment, no inherited files"};
     auto say = [&](std::uint32_t bit, const char* what) { lines.push_back((m_features & bit ? "" : "missing: ") + std::string(what)); };
     say(wire::feature_no_new_privs, "no new privileges");
-    say(wire::feature_seccomp, m_expert ? "seccomp: no network, processes, programs or foreign memory" : "seccomp: allow list, no call from kernel code");
-    if (m_expert) say(wire::feature_read_only_files, "landlock: files are read-only");
-    else say(wire::feature_limits, "no further threads");
+    say(wire::feature_seccomp,
+        m_expert ? "seccomp: no network, processes, programs or foreign memory" : "seccomp: allow list, no call from kernel code");
+    if (m_expert)
+      say(wire::feature_read_only_files, "landlock: files are read-only");
+    else
+      say(wire::feature_limits, "no further threads");
     lines.push_back((m_limited ? "" : "missing: ") + fmt::format("memory limit of {} MiB", m_options.memory_bytes >> 20));
     lines.push_back("inputs mapped read-only");
     return lines;
@@ -161,7 +174,8 @@ class ProcessRunner final : public Runner {
   RunnerResult<const Answer*> request(Request& message, const std::vector<int>& fds, const char* during, double timeout_s) {
     const std::uint32_t sequence = ++m_sequence;
     if (const int error = send_message(m_process.channel(), message, sequence, fds); error != 0) {
-      if (error != EPIPE && error != ECONNRESET) return end(Reason::runner_broke, fmt::format("sending failed during {}: {}", during, std::strerror(error)));
+      if (error != EPIPE && error != ECONNRESET)
+        return end(Reason::runner_broke, fmt::format("sending failed during {}: {}", during, std::strerror(error)));
       return give_up(Received::closed, during, timeout_s);
     }
     const Received r = receive_packet(m_process.channel(), *m_packet, timeout_s);
@@ -217,7 +231,8 @@ class ProcessRunner final : public Runner {
 RunnerResult<std::unique_ptr<wire::Load>> make_load(const RunnerOptions& options, wire::Subject subject) {
   auto load = std::make_unique<wire::Load>();
   load->subject = subject;
-  if (options.cores.empty() || options.cores.size() > wire::k_max_cores) return failure(Reason::runner_broke, fmt::format("{} cores: a runner takes 1 to {}", options.cores.size(), wire::k_max_cores));
+  if (options.cores.empty() || options.cores.size() > wire::k_max_cores)
+    return failure(Reason::runner_broke, fmt::format("{} cores: a runner takes 1 to {}", options.cores.size(), wire::k_max_cores));
   load->core_count = static_cast<std::uint32_t>(options.cores.size());
   std::copy(options.cores.begin(), options.cores.end(), load->cores);
   return load;
@@ -238,7 +253,8 @@ RunnerResult<std::unique_ptr<Runner>> start_image_runner(const Image& image, con
   for (const auto& l : image.plan.launches) {
     if (entries.count(l.entry)) continue;
     const std::uint32_t i = (*load)->entry_count;
-    if (i == wire::k_max_entries || l.entry.size() >= sizeof (*load)->entries[0]) return failure(Reason::load_failed, "too many entries, or a name too long: " + l.entry);
+    if (i == wire::k_max_entries || l.entry.size() >= sizeof(*load)->entries[0])
+      return failure(Reason::load_failed, "too many entries, or a name too long: " + l.entry);
     copy_text((*load)->entries[i], l.entry);
     entries[l.entry] = i;
     ++(*load)->entry_count;
@@ -259,7 +275,7 @@ RunnerResult<std::unique_ptr<Runner>> start_expert_runner(const std::string& plu
   auto load = make_load(options, wire::Subject::expert);
   if (!load) return failure(load.error());
   const std::string path = fs::absolute(plugin_path).string();
-  if (path.size() >= sizeof (*load)->plugin) return failure(Reason::load_failed, "path too long: " + path);
+  if (path.size() >= sizeof(*load)->plugin) return failure(Reason::load_failed, "path too long: " + path);
   copy_text((*load)->plugin, path);
   auto runner = start(options, true);
   if (!runner) return failure(runner.error());

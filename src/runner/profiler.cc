@@ -29,7 +29,11 @@ void on_tick(int, siginfo_t*, void* context) {
   if (i < k_most_samples) g_samples[i] = static_cast<std::uint64_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
 }
 
-struct MapLine { std::uint64_t begin = 0, end = 0; bool executable = false; std::string name; };
+struct MapLine {
+  std::uint64_t begin = 0, end = 0;
+  bool executable = false;
+  std::string name;
+};
 
 std::vector<MapLine> read_maps() {
   std::vector<MapLine> lines;
@@ -46,8 +50,10 @@ std::vector<MapLine> read_maps() {
     m.end = std::stoull(range.substr(dash + 1), nullptr, 16);
     m.executable = rights[0] == 'r' && rights[2] == 'x';
     // Executable memory without a file behind it is code that a library wrote itself.
-    if (m.name.empty() || m.name.rfind("/memfd:", 0) == 0 || m.name.rfind("/dev/zero", 0) == 0 || m.name.rfind("[anon", 0) == 0) m.name = "jit";
-    else if (const auto slash = m.name.rfind('/'); slash != std::string::npos) m.name = m.name.substr(slash + 1);
+    if (m.name.empty() || m.name.rfind("/memfd:", 0) == 0 || m.name.rfind("/dev/zero", 0) == 0 || m.name.rfind("[anon", 0) == 0)
+      m.name = "jit";
+    else if (const auto slash = m.name.rfind('/'); slash != std::string::npos)
+      m.name = m.name.substr(slash + 1);
     lines.push_back(m);
   }
   return lines;
@@ -71,7 +77,8 @@ void copy_hot_code(const std::vector<std::uint64_t>& sorted, const std::vector<M
     const std::uint64_t address = *std::lower_bound(sorted.begin(), sorted.end(), bucket);
     const MapLine* map = find_map(maps, address);
     bool covered = !map;
-    for (std::uint32_t i = 0; i < out.hot_count; ++i) covered |= address >= out.hot[i].address && address < out.hot[i].address + out.hot[i].bytes;
+    for (std::uint32_t i = 0; i < out.hot_count; ++i)
+      covered |= address >= out.hot[i].address && address < out.hot[i].address + out.hot[i].bytes;
     if (covered) continue;
     const std::uint64_t earliest = std::max(map->begin, address > wire::k_hot_bytes / 2 ? address - wire::k_hot_bytes / 2 : 0);
     const std::uint64_t begin = *std::lower_bound(sorted.begin(), sorted.end(), earliest);
@@ -121,8 +128,10 @@ void sample_profile(double seconds, const std::function<bool()>& run, wire::Samp
     out.mappings[out.mapping_count++].samples = n;
   }
   copy_hot_code(sorted, maps, out);
-  if (!alive) copy_text(out.note, "run() failed while it was sampled");
-  else if (sorted.size() < 50) copy_text(out.note, fmt::format("only {} samples", sorted.size()));
+  if (!alive)
+    copy_text(out.note, "run() failed while it was sampled");
+  else if (sorted.size() < 50)
+    copy_text(out.note, fmt::format("only {} samples", sorted.size()));
 }
 
 }  // namespace forge

@@ -10,7 +10,7 @@ namespace forge::wire {
 
 constexpr std::uint32_t k_magic = 0x52475246;  // "FRGR"
 constexpr std::uint16_t k_version = 1;
-constexpr int k_channel_fd = 3;                // the runner's end, inherited
+constexpr int k_channel_fd = 3;  // the runner's end, inherited
 
 constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_entries = 64, k_max_tensors = 32;
 constexpr int k_max_rank = 8, k_max_args = 3968, k_max_mappings = 48, k_max_hot = 3, k_hot_bytes = 4096;
@@ -43,18 +43,23 @@ struct Load {
   Subject subject = Subject::image;
   std::uint32_t core_count = 0;
   std::int32_t cores[k_max_cores] = {};
-  std::uint64_t object_bytes = 0;            // image: size of the file that is passed
+  std::uint64_t object_bytes = 0;  // image: size of the file that is passed
   std::uint32_t entry_count = 0;
-  char entries[k_max_entries][128] = {};     // launches name entries by index
-  char plugin[1024] = {};                    // expert: path
+  char entries[k_max_entries][128] = {};  // launches name entries by index
+  char plugin[1024] = {};                 // expert: path
 };
 
 struct Buffer {
   std::uint64_t address = 0, file_bytes = 0;
   std::uint32_t writable = 0, reserved = 0;
 };
-struct Launch { std::uint32_t entry = 0, reserved = 0; std::int64_t grid = 0; };
-struct Range { std::uint64_t address = 0, bytes = 0; };
+struct Launch {
+  std::uint32_t entry = 0, reserved = 0;
+  std::int64_t grid = 0;
+};
+struct Range {
+  std::uint64_t address = 0, bytes = 0;
+};
 struct Tensor {
   char name[64] = {};
   std::uint64_t address = 0;
@@ -62,7 +67,7 @@ struct Tensor {
   std::uint16_t reserved = 0;
   std::int32_t rank = 0;
   std::int64_t shape[k_max_rank] = {};
-  std::uint64_t scalar = 0;                  // a scalar's bytes; then address is 0
+  std::uint64_t scalar = 0;  // a scalar's bytes; then address is 0
 };
 
 struct Prepare {
@@ -71,33 +76,58 @@ struct Prepare {
   std::uint64_t scratch_bytes = 0;
   Buffer buffers[k_max_buffers];
   Launch launches[k_max_launches];
-  Range zeros[k_max_buffers];                // zero-filled inside the clock, before the first launch
-  Tensor tensors[k_max_tensors];             // experts: inputs, then outputs
-  unsigned char args[k_max_args] = {};       // the argument struct, addresses filled in
+  Range zeros[k_max_buffers];           // zero-filled inside the clock, before the first launch
+  Tensor tensors[k_max_tensors];        // experts: inputs, then outputs
+  unsigned char args[k_max_args] = {};  // the argument struct, addresses filled in
 };
 
-struct Ready { Header header; std::uint64_t pattern = 0; };
-struct Go { Header header; };
-struct Profile { Header header; double seconds = 0; };
+struct Ready {
+  Header header;
+  std::uint64_t pattern = 0;
+};
+struct Go {
+  Header header;
+};
+struct Profile {
+  Header header;
+  double seconds = 0;
+};
 
 enum class Outcome : std::uint32_t { ok = 0, load_failed = 1, out_of_memory = 2, refused = 3, broken = 4 };
 
 struct Reply {
   Header header;
   Outcome outcome = Outcome::ok;
-  std::uint32_t features = 0;                // Feature bits, answer to load
-  std::uint32_t composed = 0, allocates = 0; // experts, answer to load and prepare
-  char text[1024] = {};                      // why not; or an expert's description
+  std::uint32_t features = 0;                 // Feature bits, answer to load
+  std::uint32_t composed = 0, allocates = 0;  // experts, answer to load and prepare
+  char text[1024] = {};                       // why not; or an expert's description
 };
 enum Feature : std::uint32_t {
-  feature_no_new_privs = 1, feature_seccomp = 2, feature_all_threads = 4, feature_no_speculation_cost = 8, feature_limits = 16,
+  feature_no_new_privs = 1,
+  feature_seccomp = 2,
+  feature_all_threads = 4,
+  feature_no_speculation_cost = 8,
+  feature_limits = 16,
   feature_read_only_files = 32,
 };
 
-struct Done { Header header; Outcome outcome = Outcome::ok; std::uint32_t reserved = 0; double inside_s = 0; char text[256] = {}; };
+struct Done {
+  Header header;
+  Outcome outcome = Outcome::ok;
+  std::uint32_t reserved = 0;
+  double inside_s = 0;
+  char text[256] = {};
+};
 
-struct Mapping { char name[96] = {}; std::uint32_t samples = 0; };
-struct HotCode { std::uint64_t address = 0; std::uint32_t bytes = 0, samples = 0; unsigned char code[k_hot_bytes] = {}; };
+struct Mapping {
+  char name[96] = {};
+  std::uint32_t samples = 0;
+};
+struct HotCode {
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0, samples = 0;
+  unsigned char code[k_hot_bytes] = {};
+};
 struct Samples {
   Header header;
   Outcome outcome = Outcome::ok;
@@ -111,20 +141,47 @@ struct Fault {
   Header header;
   std::int32_t signal = 0, code = 0, system_call = -1, wrote = -1;  // wrote: 1 a store, 0 a load, -1 unknown
   std::uint64_t address = 0, instruction = 0;
-  char place[64] = {};                       // a guard page of the runner's own, by name; may be empty
+  char place[64] = {};  // a guard page of the runner's own, by name; may be empty
 };
 
 template <class T>
 constexpr Kind kind_of() = delete;
-template <> constexpr Kind kind_of<Load>() { return Kind::load; }
-template <> constexpr Kind kind_of<Prepare>() { return Kind::prepare; }
-template <> constexpr Kind kind_of<Ready>() { return Kind::ready; }
-template <> constexpr Kind kind_of<Go>() { return Kind::go; }
-template <> constexpr Kind kind_of<Profile>() { return Kind::profile; }
-template <> constexpr Kind kind_of<Reply>() { return Kind::reply; }
-template <> constexpr Kind kind_of<Done>() { return Kind::done; }
-template <> constexpr Kind kind_of<Samples>() { return Kind::samples; }
-template <> constexpr Kind kind_of<Fault>() { return Kind::fault; }
+template <>
+constexpr Kind kind_of<Load>() {
+  return Kind::load;
+}
+template <>
+constexpr Kind kind_of<Prepare>() {
+  return Kind::prepare;
+}
+template <>
+constexpr Kind kind_of<Ready>() {
+  return Kind::ready;
+}
+template <>
+constexpr Kind kind_of<Go>() {
+  return Kind::go;
+}
+template <>
+constexpr Kind kind_of<Profile>() {
+  return Kind::profile;
+}
+template <>
+constexpr Kind kind_of<Reply>() {
+  return Kind::reply;
+}
+template <>
+constexpr Kind kind_of<Done>() {
+  return Kind::done;
+}
+template <>
+constexpr Kind kind_of<Samples>() {
+  return Kind::samples;
+}
+template <>
+constexpr Kind kind_of<Fault>() {
+  return Kind::fault;
+}
 
 constexpr std::size_t k_largest = sizeof(Samples) > sizeof(Prepare) ? sizeof(Samples) : sizeof(Prepare);
 static_assert(k_largest < 64 * 1024, "a packet must fit the default socket buffer");

@@ -16,56 +16,65 @@
 namespace forge {
 
 struct RunnerOptions {
-  std::vector<int> cores;            // pinned workers, one a core
+  std::vector<int> cores;  // pinned workers, one a core
   double load_timeout_s = 20;
   double call_timeout_s = 10;
   std::size_t memory_bytes = std::size_t(4) << 30;  // beyond what the judge maps
-  std::string program;               // path of forge-runner
+  std::string program;                              // path of forge-runner
 };
 
 // What became of the process, when a call failed.
-struct RunnerFailure { Reason reason = Reason::runner_broke; std::string detail; };
+struct RunnerFailure {
+  Reason reason = Reason::runner_broke;
+  std::string detail;
+};
 template <class T>
 using RunnerResult = tl::expected<T, RunnerFailure>;
 
 enum class Access { read, write };
-struct Binding { const SharedBuffer* buffer = nullptr; Access access = Access::read; };
+struct Binding {
+  const SharedBuffer* buffer = nullptr;
+  Access access = Access::read;
+};
 
 // One call, for one shape: evaluated by the judge, not by the runner.
 struct CallSpec {
-  ConcretePlan plan;                 // ignored for an expert
-  ArgLayout layout;                  // likewise
-  std::vector<Binding> inputs, outputs, workspaces;   // definition and plan order; scalar inputs null
+  ConcretePlan plan;                                                   // ignored for an expert
+  ArgLayout layout;                                                    // likewise
+  std::vector<Binding> inputs, outputs, workspaces;                    // definition and plan order; scalar inputs null
   std::vector<std::vector<std::int64_t>> input_shapes, output_shapes;  // for experts
   std::vector<TensorSpec> input_specs, output_specs;
   std::vector<std::pair<std::string, std::int64_t>> axes;  // variable axes, definition order
-  std::vector<double> scalars;       // scalar inputs, definition order
+  std::vector<double> scalars;                             // scalar inputs, definition order
   // Holds the workspaces: a runner keeps it as long as it may still make the call, and the judge cares for them that long.
   std::shared_ptr<const void> keep_alive;
 };
 
 struct CallTiming {
-  double inside_s = 0;               // runner's monotonic clock around zero + launches (expert: around run())
-  double outside_s = 0;              // judge's clock from "go" to "done"
-  double cpu_s = 0;                  // CPU time the runner's process used during the call, all threads
+  double inside_s = 0;   // runner's monotonic clock around zero + launches (expert: around run())
+  double outside_s = 0;  // judge's clock from "go" to "done"
+  double cpu_s = 0;      // CPU time the runner's process used during the call, all threads
 };
 
-struct CodeSample { std::string mapping; double share = 0; };
+struct CodeSample {
+  std::string mapping;
+  double share = 0;
+};
 struct CodeProfile {
-  std::vector<CodeSample> where;                                     // library names; "jit" for anonymous executable memory
-  std::vector<std::pair<std::uint64_t, std::string>> hot_code;       // address and bytes around the hottest places
+  std::vector<CodeSample> where;                                // library names; "jit" for anonymous executable memory
+  std::vector<std::pair<std::uint64_t, std::string>> hot_code;  // address and bytes around the hottest places
   int samples = 0;
-  std::string note;                                                  // what was missing
+  std::string note;  // what was missing
 };
 
 class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests of the gate
  public:
   virtual ~Runner() = default;
-  virtual RunnerResult<void> prepare(const CallSpec&) = 0;           // maps buffers, plans; replaces the earlier call
-  virtual RunnerResult<CallTiming> call() = 0;                       // scrub (untimed), then one timed call; stopped on return
-  virtual RunnerResult<CodeProfile> profile(double seconds) = 0;     // experts: sampled; images: empty
-  virtual std::string description() const = 0;                       // expert: library, version, core type
-  virtual std::vector<std::string> sandbox() const = 0;              // what is in force, what is missing
+  virtual RunnerResult<void> prepare(const CallSpec&) = 0;        // maps buffers, plans; replaces the earlier call
+  virtual RunnerResult<CallTiming> call() = 0;                    // scrub (untimed), then one timed call; stopped on return
+  virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty
+  virtual std::string description() const = 0;                    // expert: library, version, core type
+  virtual std::vector<std::string> sandbox() const = 0;           // what is in force, what is missing
   virtual bool composed() const { return false; }
 };
 

@@ -22,7 +22,8 @@ namespace {
 // seccomp's constants are macros over unsigned shorts; these two make a filter readable.
 sock_filter load(std::size_t offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)); }
 sock_filter jump(int test, std::uint32_t value, int if_true, int if_false) {
-  return BPF_JUMP(static_cast<unsigned short>(BPF_JMP | test | BPF_K), value, static_cast<unsigned char>(if_true), static_cast<unsigned char>(if_false));
+  return BPF_JUMP(static_cast<unsigned short>(BPF_JMP | test | BPF_K), value, static_cast<unsigned char>(if_true),
+                  static_cast<unsigned char>(if_false));
 }
 sock_filter give(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 std::size_t low_half_of_argument(int i) { return offsetof(seccomp_data, args) + static_cast<std::size_t>(i) * 8; }
@@ -62,10 +63,30 @@ int seal_image_runner() {
   f.push_back(give(SECCOMP_RET_TRAP));
   f.push_back(load(offsetof(seccomp_data, nr)));
   // restart_syscall: a futex or recvmsg that a stop interrupted. close: descriptors of buffers once they are mapped.
-  for (const long nr : {SYS_mmap, SYS_recvmsg, SYS_sendmsg, SYS_futex, SYS_clock_gettime, SYS_munmap, SYS_close, SYS_brk, SYS_exit_group,
-                        SYS_exit, SYS_rt_sigreturn, SYS_restart_syscall
+  for (const long nr : {SYS_mmap,
+                        SYS_recvmsg,
+                        SYS_sendmsg,
+                        SYS_futex,
+                        SYS_clock_gettime,
+                        SYS_munmap,
+                        SYS_close,
+                        SYS_brk,
+                        SYS_exit_group,
+                        SYS_exit,
+                        SYS_rt_sigreturn,
+                        SYS_restart_syscall
 #ifdef __SANITIZE_ADDRESS__  // its run time probes memory through a pipe, and more
-                        , SYS_pipe2, SYS_read, SYS_mprotect, SYS_madvise, SYS_sched_yield, SYS_write, SYS_getpid, SYS_gettid, SYS_sigaltstack, SYS_rt_sigprocmask
+                        ,
+                        SYS_pipe2,
+                        SYS_read,
+                        SYS_mprotect,
+                        SYS_madvise,
+                        SYS_sched_yield,
+                        SYS_write,
+                        SYS_getpid,
+                        SYS_gettid,
+                        SYS_sigaltstack,
+                        SYS_rt_sigprocmask
 #endif
        }) {
     f.push_back(jump(BPF_JEQ, static_cast<std::uint32_t>(nr), 0, 1));

@@ -18,12 +18,14 @@ double clock_seconds() {
 Answer BufferMaps::replace(const wire::Prepare& p, const std::vector<Fd>& fds) {
   for (const auto& b : m_mapped) munmap(reinterpret_cast<void*>(b.address), b.file_bytes);
   m_mapped.clear();
-  if (p.buffer_count > wire::k_max_buffers || fds.size() != p.buffer_count) return {wire::Outcome::refused, "buffers and descriptors differ"};
+  if (p.buffer_count > wire::k_max_buffers || fds.size() != p.buffer_count)
+    return {wire::Outcome::refused, "buffers and descriptors differ"};
   for (std::uint32_t i = 0; i < p.buffer_count; ++i) {
     const wire::Buffer& b = p.buffers[i];
     const int rights = b.writable ? PROT_READ | PROT_WRITE : PROT_READ;
     // Populated, so that neither side of a pair pays for page faults inside its clock.
-    void* at = mmap(reinterpret_cast<void*>(b.address), b.file_bytes, rights, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE, fds[i].get(), 0);
+    void* at =
+        mmap(reinterpret_cast<void*>(b.address), b.file_bytes, rights, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE, fds[i].get(), 0);
     if (at == MAP_FAILED)
       return {errno == ENOMEM ? wire::Outcome::out_of_memory : wire::Outcome::broken,
               fmt::format("cannot map {} bytes at {:#x} (errno {})", b.file_bytes, b.address, errno)};

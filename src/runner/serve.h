@@ -13,13 +13,16 @@
 namespace forge {
 
 // What a request came to, for its reply.
-struct Answer { wire::Outcome outcome = wire::Outcome::ok; std::string text; };
+struct Answer {
+  wire::Outcome outcome = wire::Outcome::ok;
+  std::string text;
+};
 
 // What a runner holds: exactly one of these, for its whole life.
 class Served {
  public:
   virtual ~Served() = default;
-  virtual Answer prepare(const wire::Prepare&) = 0;                  // buffers are mapped already
+  virtual Answer prepare(const wire::Prepare&) = 0;  // buffers are mapped already
   virtual void ready(std::uint64_t pattern) = 0;
   virtual Answer call(double& inside_s) = 0;
   virtual void profile(double seconds, wire::Samples&) = 0;

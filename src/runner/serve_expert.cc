@@ -80,7 +80,8 @@ class ServedExpert final : public Served {
       return;
     }
     const Answer a = guarded("run", [&]() -> Answer {
-      sample_profile(seconds, [&] { return m_api->run(m_self) == 0; }, samples);
+      sample_profile(
+          seconds, [&] { return m_api->run(m_self) == 0; }, samples);
       return {};
     });
     if (a.outcome != wire::Outcome::ok) copy_text(samples.note, a.text);
@@ -99,7 +100,7 @@ class ServedExpert final : public Served {
   const forge_expert_v1* m_api;
   void* m_self;
   bool m_planned = false;
-  wire::Tensor m_wire[wire::k_max_tensors];      // owns names, shapes and scalars that the views point to
+  wire::Tensor m_wire[wire::k_max_tensors];  // owns names, shapes and scalars that the views point to
   forge_tensor m_tensors[wire::k_max_tensors] = {};
 };
 
@@ -136,7 +137,8 @@ std::unique_ptr<Served> serve_expert(const wire::Load& load, wire::Reply& reply)
   const Answer a = guarded("create", [&]() -> Answer {
     const forge_expert_v1* api = door();
     if (!api || api->version != FORGE_EXPERT_VERSION)
-      return {wire::Outcome::load_failed, fmt::format("{} speaks expert ABI {}, not {}", path, api ? api->version : 0, FORGE_EXPERT_VERSION)};
+      return {wire::Outcome::load_failed,
+              fmt::format("{} speaks expert ABI {}, not {}", path, api ? api->version : 0, FORGE_EXPERT_VERSION)};
     if (!api->create || !api->plan || !api->run || !api->error) return {wire::Outcome::load_failed, path + " leaves functions out"};
     void* self = api->create(static_cast<std::int32_t>(load.core_count), load.cores);
     if (!self) return {wire::Outcome::load_failed, path + ": create() failed"};

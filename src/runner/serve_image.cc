@@ -15,7 +15,10 @@
 namespace forge {
 namespace {
 
-struct ZeroJob { wire::Range ranges[wire::k_max_buffers]; std::uint32_t count = 0; };
+struct ZeroJob {
+  wire::Range ranges[wire::k_max_buffers];
+  std::uint32_t count = 0;
+};
 
 // Each worker clears its share of every range. Runs as a launch with one block a worker.
 void zero_blocks(const void* args, const BlockInfo* block) {

@@ -66,7 +66,10 @@ constexpr std::size_t k_open_files = 256;
 
 Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std::vector<std::string>& env) {
   if (access(program.c_str(), X_OK) != 0)
-    return fail(Error{.code = Code::not_found, .message = "the runner program is missing or not executable", .file = program, .fix = "build the target forge-runner, or install again"});
+    return fail(Error{.code = Code::not_found,
+                      .message = "the runner program is missing or not executable",
+                      .file = program,
+                      .fix = "build the target forge-runner, or install again"});
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return fail_errno("socketpair", "", errno);
   RunnerProcess p;
@@ -85,7 +88,9 @@ Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std
   return p;
 }
 
-RunnerProcess::RunnerProcess(RunnerProcess&& o) noexcept : m_pid(o.m_pid), m_channel(std::move(o.m_channel)), m_clock(o.m_clock) { o.m_pid = -1; }
+RunnerProcess::RunnerProcess(RunnerProcess&& o) noexcept : m_pid(o.m_pid), m_channel(std::move(o.m_channel)), m_clock(o.m_clock) {
+  o.m_pid = -1;
+}
 
 RunnerProcess& RunnerProcess::operator=(RunnerProcess&& o) noexcept {
   std::swap(m_pid, o.m_pid);
@@ -148,8 +153,10 @@ Ending RunnerProcess::finish(double patience_s) {
   }
   if (got == m_pid) {
     e.known = true;
-    if (WIFSIGNALED(status)) e.signal = WTERMSIG(status);
-    else e.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+      e.signal = WTERMSIG(status);
+    else
+      e.exit_code = WEXITSTATUS(status);
   }
   m_pid = -1;
   return e;

@@ -11,7 +11,11 @@
 namespace forge {
 
 // How a process ended, as the kernel told it.
-struct Ending { bool known = false; int exit_code = -1; int signal = 0; };
+struct Ending {
+  bool known = false;
+  int exit_code = -1;
+  int signal = 0;
+};
 
 // One runner process: its own group, dies with the thread that started it. Destruction kills and reaps.
 class RunnerProcess {
@@ -26,7 +30,7 @@ class RunnerProcess {
   void resume() const;
   // Stops every thread and returns once they are stopped; false when the process has ended instead.
   bool stop() const;
-  double cpu_seconds() const;            // all threads, read by us from the kernel; 0 when it is gone
+  double cpu_seconds() const;  // all threads, read by us from the kernel; 0 when it is gone
   bool limit_address_space(std::size_t bytes) const;
   // Waits up to `patience_s` for an end of its own, then kills the group. Reaps.
   Ending finish(double patience_s);

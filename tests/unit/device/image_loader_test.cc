@@ -17,8 +17,19 @@ std::string compile(const std::string& source, std::vector<std::string> extra = 
   EXPECT_TRUE(folder);
   EXPECT_TRUE(write_file_atomic(folder->path() / "k.cpp", source));
   ProcessOptions o;
-  o.argv = {"g++", "-c", "-O2", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-            "-fcf-protection=none", "-fno-builtin", "k.cpp", "-o", "k.o"};
+  o.argv = {"g++",
+            "-c",
+            "-O2",
+            "-ffreestanding",
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fno-stack-protector",
+            "-fno-asynchronous-unwind-tables",
+            "-fcf-protection=none",
+            "-fno-builtin",
+            "k.cpp",
+            "-o",
+            "k.o"};
   o.argv.insert(o.argv.begin() + 1, extra.begin(), extra.end());
   o.env = {"PATH=/usr/bin:/bin"};
   o.cwd = folder->path();
@@ -60,7 +71,8 @@ TEST(LoadedImage, CodeConstantsPointersAndImportsWork) {
 }
 
 TEST(LoadedImageDeathTest, CodeAndConstantsAreNotWritable) {
-  auto image = LoadedImage::load(compile("extern const int table[4]; const int table[4] = {1, 2, 3, 4}; extern \"C\" const int* k() { return table; }"), {"k"});
+  auto image = LoadedImage::load(
+      compile("extern const int table[4]; const int table[4] = {1, 2, 3, 4}; extern \"C\" const int* k() { return table; }"), {"k"});
   ASSERT_TRUE(image);
   auto* code = reinterpret_cast<volatile char*>(image->entry("k"));
   EXPECT_DEATH(*code = 0, "");
@@ -76,7 +88,9 @@ TEST(LoadedImage, RefusesWhatAKernelMayNotHave) {
       {"static thread_local int state; extern \"C\" void k() { ++state; }", {"-fpie"}, "thread-local"},
       {"extern \"C\" int puts(const char*); extern \"C\" void k() { puts(\"x\"); }", {"-fpie"}, "puts"},
       {"struct S { S(); int v; }; extern int y; static S s; S::S() : v(y) {} extern \"C\" int k() { return s.v; }", {"-fpie"}, "section"},
-      {"static const int t[4] = {1, 2, 3, 4}; extern \"C\" int k(long i) { return t[i]; }", {"-fno-pie", "-mcmodel=small"}, "relocation type"},
+      {"static const int t[4] = {1, 2, 3, 4}; extern \"C\" int k(long i) { return t[i]; }",
+       {"-fno-pie", "-mcmodel=small"},
+       "relocation type"},
       {"extern \"C\" void j() {}", {"-fpie"}, "entry k is missing"},
       {"static void k() __attribute__((used)); static void k() {}", {"-fpie"}, "entry k is missing"},
   };
@@ -100,7 +114,8 @@ TEST(LoadedImage, DamagedObjectsNeverCrashTheLoader) {
     std::string damaged = object;
     for (int j = 0; j < 4; ++j) {
       // Half of the damage goes where the structure is: the header and the section headers at the end.
-      const std::size_t at = j % 2 ? random.below(damaged.size()) : (random.below(2) ? random.below(64) : damaged.size() - 1 - random.below(900));
+      const std::size_t at =
+          j % 2 ? random.below(damaged.size()) : (random.below(2) ? random.below(64) : damaged.size() - 1 - random.below(900));
       damaged[at] = static_cast<char>(random.next());
     }
     (void)LoadedImage::load(damaged, {"k"});

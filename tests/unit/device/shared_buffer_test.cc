@@ -12,7 +12,8 @@ namespace {
 std::uint64_t number(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 TEST(SharedBuffer, EndsAtAGuardAndKeepsItsAlignment) {
-  for (const std::size_t bytes : {std::size_t(0), std::size_t(1), std::size_t(255), std::size_t(256), std::size_t(4096), std::size_t(4097), std::size_t(5'000'000)}) {
+  for (const std::size_t bytes :
+       {std::size_t(0), std::size_t(1), std::size_t(255), std::size_t(256), std::size_t(4096), std::size_t(4097), std::size_t(5'000'000)}) {
     auto b = SharedBuffer::make(bytes, "t");
     ASSERT_TRUE(b) << b.error().text();
     EXPECT_EQ(number(b->data()) % 256, 0u);

@@ -42,7 +42,8 @@ struct Fixture {
     spec.input_specs = {{"x", DType::f32, false, {"n"}}};
     spec.output_specs = {{"y", DType::f32, false, {"n"}}};
     spec.input_shapes = spec.output_shapes = {{25}};
-    spec.layout.fields = {{.kind = ArgField::Kind::tensor, .name = "y", .offset = 0, .bytes = 8}, {.kind = ArgField::Kind::axis, .name = "n", .offset = 8, .bytes = 4}};
+    spec.layout.fields = {{.kind = ArgField::Kind::tensor, .name = "y", .offset = 0, .bytes = 8},
+                          {.kind = ArgField::Kind::axis, .name = "n", .offset = 8, .bytes = 4}};
     spec.layout.bytes = 16;
     spec.axes = {{"n", 25}};
     spec.plan.launches = {{"k", 2, 100}, {"k", 1, 300}};
@@ -100,7 +101,8 @@ TEST(Classify, FaultsAreFoundInTheJudgesMap) {
     fault.wrote = wrote;
     return classify_fault(fault, buffers);
   };
-  EXPECT_NE(at(f.y.mapping() + f.y.file_bytes(), 1).detail.find("wrote 156 bytes past the end of output y"), std::string::npos) << at(f.y.mapping() + f.y.file_bytes(), 1).detail;
+  EXPECT_NE(at(f.y.mapping() + f.y.file_bytes(), 1).detail.find("wrote 156 bytes past the end of output y"), std::string::npos)
+      << at(f.y.mapping() + f.y.file_bytes(), 1).detail;
   EXPECT_EQ(at(f.y.mapping() - 1, 0).reason, Reason::out_of_bounds);
   EXPECT_NE(at(f.x.data() + 8, 1).detail.find("wrote to input x at byte 8"), std::string::npos);
   EXPECT_EQ(at(nullptr, 1).reason, Reason::crashed);

@@ -51,7 +51,8 @@ class ExpertTest : public KernelTest {
     const fs::path source = m_folder->path() / "expert.cc", library = m_folder->path() / "expert-toy.so";
     EXPECT_TRUE(write_file_atomic(source, k_expert + run_body + "\n  return 0;\n}\n"));
     ProcessOptions p;
-    p.argv = {"g++", "-shared", "-fPIC", "-O1", "-w", "-I", std::string(FORGE_SOURCE_DIR) + "/include", source.string(), "-o", library.string(), "-lpthread"};
+    p.argv = {"g++",           "-shared", "-fPIC",          "-O1",      "-w", "-I", std::string(FORGE_SOURCE_DIR) + "/include",
+              source.string(), "-o",      library.string(), "-lpthread"};
     p.env = {"PATH=/usr/bin:/bin"};
     const auto r = run_process(p);
     EXPECT_TRUE(r && r->exit_code == 0) << (r ? r->output : r.error().text());
@@ -113,7 +114,11 @@ TEST_F(ExpertTest, ScalarsArriveInTheirType) {
 }
 
 TEST_F(ExpertTest, MisdeedsHaveTheirReasons) {
-  struct Case { const char* body; Reason reason; const char* detail; };
+  struct Case {
+    const char* body;
+    Reason reason;
+    const char* detail;
+  };
   const Case cases[] = {
       {"socket(AF_INET, SOCK_STREAM, 0);", Reason::forbidden_call, "socket (41)"},
       {"if (fork() == 0) _exit(0);", Reason::forbidden_call, "clone (56)"},

@@ -32,7 +32,10 @@ TEST_F(KernelTest, CorrectKernelWritesItsOutput) {
 }
 
 // The failure that a kernel body leads to.
-struct Expected { Reason reason; const char* detail; };
+struct Expected {
+  Reason reason;
+  const char* detail;
+};
 #define ENTRY "extern \"C\" __attribute__((visibility(\"default\"))) void k(const forge_args* a, const forge_block* b) {"
 
 TEST_F(KernelTest, ZeroWorkspaceAndScratchAreThere) {
@@ -40,7 +43,8 @@ TEST_F(KernelTest, ZeroWorkspaceAndScratchAreThere) {
     float* s = (float*)b->scratch;
     s[0] = 1; s[b->worker + 1] = 2; ((char*)b->scratch)[8191] = 1;
     a->y[b->index] = a->w[b->index] + (float)b->count + (b->worker < b->workers ? 0.5f : 0.f);
-  })", 8192);
+  })",
+                              8192);
   auto runner = start_image_runner(image, options());
   ASSERT_TRUE(runner) << runner.error().detail;
   CallSpec c = spec(64);
@@ -102,10 +106,13 @@ TEST_F(KernelTest, EveryMisdeedHasItsReason) {
       {"__builtin_trap(); }", {Reason::crashed, "illegal instruction"}},
       {"volatile int z = 0; a->y[0] = 100 / z; }", {Reason::crashed, "division"}},
       {"asm volatile(\"movaps 4(%0), %%xmm0\" :: \"r\"(a->y) : \"xmm0\"); }", {Reason::crashed, "misaligned"}},
-      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(39) : \"rcx\", \"r11\", \"memory\"); }", {Reason::forbidden_call, "getpid (39)"}},
-      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(231), \"D\"(0) : \"rcx\", \"r11\", \"memory\"); }", {Reason::forbidden_call, "exit_group (231)"}},
+      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(39) : \"rcx\", \"r11\", \"memory\"); }",
+       {Reason::forbidden_call, "getpid (39)"}},
+      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(231), \"D\"(0) : \"rcx\", \"r11\", \"memory\"); }",
+       {Reason::forbidden_call, "exit_group (231)"}},
       // A call that the harness's own loop may make: not from an image.
-      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(228), \"D\"(1), \"S\"(0) : \"rcx\", \"r11\", \"memory\"); }", {Reason::forbidden_call, "clock_gettime (228)"}},
+      {"long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(228), \"D\"(1), \"S\"(0) : \"rcx\", \"r11\", \"memory\"); }",
+       {Reason::forbidden_call, "clock_gettime (228)"}},
       {"volatile char big[3000]; big[b->index] = 1; k(a, b); a->y[0] += big[b->index]; }", {Reason::crashed, "stack of worker"}},
       {"void (*f)() = (void (*)())a->y; f(); }", {Reason::crashed, "segmentation fault"}},
       {"*(volatile char*)&k = 1; }", {Reason::crashed, "segmentation fault"}},
@@ -142,7 +149,8 @@ TEST_F(KernelTest, StackScratchAndRegistersForgetBetweenCalls) {
     *(volatile unsigned long*)((char*)b->scratch + 4088) = mark;
     asm volatile("vmovq %0, %%xmm15" :: "r"(mark));
     if (a->extra == 512) asm volatile("vmovq %0, %%xmm20" :: "r"(mark));
-  })", 4096);
+  })",
+                              4096);
   auto runner = start_image_runner(image, options());
   ASSERT_TRUE(runner) << runner.error().detail;
   CallSpec c = spec(1);  // one block a call: blocks of one call may see each other's leavings
@@ -151,7 +159,8 @@ TEST_F(KernelTest, StackScratchAndRegistersForgetBetweenCalls) {
   for (int repeat = 0; repeat < 50; ++repeat) {
     std::memset(m_y->data(), 0, m_y->bytes());
     ASSERT_TRUE((*runner)->call());
-    for (std::size_t worker = 0; worker < options().cores.size(); ++worker) ASSERT_EQ(floats(*m_y)[worker], 0.f) << "bits found on call " << repeat;
+    for (std::size_t worker = 0; worker < options().cores.size(); ++worker)
+      ASSERT_EQ(floats(*m_y)[worker], 0.f) << "bits found on call " << repeat;
   }
 }
 
@@ -205,7 +214,8 @@ std::vector<pid_t> runner_children() {
     const auto stat = read_file(fs::path("/proc") / e->d_name / "stat");
     char state = 0;
     int parent = 0;
-    if (stat && stat->find("(forge-runner)") != std::string::npos && std::sscanf(stat->c_str() + stat->rfind(')') + 1, " %c %d", &state, &parent) == 2 && parent == getpid())
+    if (stat && stat->find("(forge-runner)") != std::string::npos &&
+        std::sscanf(stat->c_str() + stat->rfind(')') + 1, " %c %d", &state, &parent) == 2 && parent == getpid())
       pids.push_back(pid);
   }
   return pids;
@@ -301,7 +311,10 @@ TEST_F(KernelTest, AnEmptyCallCostsLittle) {
     inside.push_back(t->inside_s);
     outside.push_back(t->outside_s);
   }
-  const auto median = [](std::vector<double>& v) { std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end()); return v[v.size() / 2] * 1e6; };
+  const auto median = [](std::vector<double>& v) {
+    std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
+    return v[v.size() / 2] * 1e6;
+  };
   const double in = median(inside), out = median(outside), whole = median(turn);
   std::printf("empty call, median of 300: inside %.2f us, outside %.1f us, whole turn %.0f us\n", in, out, whole);
   // Loose: the machine that runs this may be busy. docs/formats/runner-protocol.md has the figures of a quiet one.

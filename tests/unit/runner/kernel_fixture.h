@@ -2,7 +2,6 @@
 // Compiles small kernels at test time and runs them in a real runner process.
 #pragma once
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstring>
@@ -28,8 +27,24 @@ class KernelTest : public ::testing::Test {
     EXPECT_TRUE(folder);
     EXPECT_TRUE(write_file_atomic(folder->path() / "kernel.cpp", k_args_text + source));
     ProcessOptions o;
-    o.argv = {"g++", "-c", "-O2", "-mavx2", "-mfma", "-ffreestanding", "-fpie", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector",
-              "-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-fno-jump-tables", "-fno-builtin", "kernel.cpp", "-o", "kernel.o"};
+    o.argv = {"g++",
+              "-c",
+              "-O2",
+              "-mavx2",
+              "-mfma",
+              "-ffreestanding",
+              "-fpie",
+              "-fvisibility=hidden",
+              "-fno-exceptions",
+              "-fno-rtti",
+              "-fno-stack-protector",
+              "-fno-asynchronous-unwind-tables",
+              "-fcf-protection=none",
+              "-fno-jump-tables",
+              "-fno-builtin",
+              "kernel.cpp",
+              "-o",
+              "kernel.o"};
     o.env = {"PATH=/usr/bin:/bin"};
     o.cwd = folder->path();
     const auto r = run_process(o);
@@ -89,7 +104,8 @@ class KernelTest : public ::testing::Test {
   }
 
   // Starts, prepares, calls once; the failure of whichever step fails.
-  RunnerResult<CallTiming> run_once(const std::string& source, std::int64_t grid = 4, std::int64_t scratch = 0, RunnerOptions o = options()) {
+  RunnerResult<CallTiming> run_once(const std::string& source, std::int64_t grid = 4, std::int64_t scratch = 0,
+                                    RunnerOptions o = options()) {
     auto runner = start_image_runner(compile(source, scratch), o);
     if (!runner) return tl::unexpected(runner.error());
     if (auto p = (*runner)->prepare(spec(grid)); !p) return tl::unexpected(p.error());
