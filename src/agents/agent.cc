@@ -5,12 +5,18 @@ namespace forge {
 
 const char* name(MilestoneEnd end) {
   switch (end) {
-    case MilestoneEnd::accepted: return "accepted";
-    case MilestoneEnd::gave_up: return "gave_up";
-    case MilestoneEnd::budget: return "budget";
-    case MilestoneEnd::attempts: return "attempts";
-    case MilestoneEnd::plateau: return "plateau";
-    case MilestoneEnd::user: return "user";
+    case MilestoneEnd::accepted:
+      return "accepted";
+    case MilestoneEnd::gave_up:
+      return "gave_up";
+    case MilestoneEnd::budget:
+      return "budget";
+    case MilestoneEnd::attempts:
+      return "attempts";
+    case MilestoneEnd::plateau:
+      return "plateau";
+    case MilestoneEnd::user:
+      return "user";
   }
   return "unknown";
 }

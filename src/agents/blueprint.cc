@@ -2,12 +2,12 @@
 // Loads, checks and renders blueprints. Format: docs/formats/blueprint.md.
 #include "agents/blueprint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/toml_io.h"
 #include "util/text.h"
@@ -74,7 +74,8 @@ void read_decision(TomlReader& row, Blueprint& b, std::set<std::string>& taken) 
   std::string kind;
   row.need_text("name", d.name);
   row.need("kind", kind);
-  row.check(kind.empty() || kind == "structural" || kind == "local", "kind", fmt::format("'{}' is unknown", kind), "write \"structural\" or \"local\"");
+  row.check(kind.empty() || kind == "structural" || kind == "local", "kind", fmt::format("'{}' is unknown", kind),
+            "write \"structural\" or \"local\"");
   d.structural = kind == "structural";
   row.need("milestone", d.milestone);
   row.check(d.milestone >= 0 && d.milestone <= kMaxMilestone, "milestone", fmt::format("must be from 0 to {}", kMaxMilestone));
@@ -82,13 +83,16 @@ void read_decision(TomlReader& row, Blueprint& b, std::set<std::string>& taken) 
   row.need_text("default", d.default_value);
   row.maybe("depends_on", d.depends_on);
   for (const std::string& on : d.depends_on) {
-    const bool earlier = std::any_of(b.decisions.begin(), b.decisions.end(), [&](const auto& e) { return e.name == on && e.milestone <= d.milestone; });
-    row.check(earlier, "depends_on", fmt::format("'{}' is no earlier decision", on), "name decisions that stand above this one, of the same milestone or an earlier one");
+    const bool earlier =
+        std::any_of(b.decisions.begin(), b.decisions.end(), [&](const auto& e) { return e.name == on && e.milestone <= d.milestone; });
+    row.check(earlier, "depends_on", fmt::format("'{}' is no earlier decision", on),
+              "name decisions that stand above this one, of the same milestone or an earlier one");
   }
   read_options(row, d);
   row.check(!d.options.empty(), "option", "there is none", "write [[decision.option]] with value and text");
   if (const BlueprintOption* plain = find_option(d, d.default_value))
-    row.check(plain->when.empty(), "default", fmt::format("'{}' is not possible on every machine", d.default_value), "choose an option without `when`");
+    row.check(plain->when.empty(), "default", fmt::format("'{}' is not possible on every machine", d.default_value),
+              "choose an option without `when`");
   else
     row.check(d.default_value.empty() || d.options.empty(), "default", fmt::format("'{}' is none of the options", d.default_value));
   // Names that the templates can use must not collide, whatever is chosen.
@@ -108,9 +112,13 @@ Result<Blueprint> parse_blueprint(const std::string& text, const std::string& fi
   toml.check(!toml.has("targets") || !b.targets.empty(), "targets", "must not be empty");
   toml.need_text("source", source);
   toml.need_text("launch", launch);
-  const auto beside = [](const std::string& name) { return name.find('/') == std::string::npos && name.size() > 3 && name.ends_with(".in"); };
-  toml.check(source.empty() || beside(source), "source", fmt::format("'{}' is no template beside this file", source), "name a file like kernel.cpp.in");
-  toml.check(launch.empty() || beside(launch), "launch", fmt::format("'{}' is no template beside this file", launch), "name a file like launch.toml.in");
+  const auto beside = [](const std::string& name) {
+    return name.find('/') == std::string::npos && name.size() > 3 && name.ends_with(".in");
+  };
+  toml.check(source.empty() || beside(source), "source", fmt::format("'{}' is no template beside this file", source),
+             "name a file like kernel.cpp.in");
+  toml.check(launch.empty() || beside(launch), "launch", fmt::format("'{}' is no template beside this file", launch),
+             "name a file like launch.toml.in");
   std::set<std::string> taken{"target", "operator", "vector_bits"};
   for (TomlReader& row : toml.tables("decision")) read_decision(row, b, taken);
   toml.check(!b.decisions.empty() || !toml.ok(), "decision", "there is none", "write [[decision]]");
@@ -138,15 +146,28 @@ Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator
   const fs::path file = folder / "blueprint.toml";
   std::error_code ignored;
   if (!is_word(operator_name) || !fs::exists(file, ignored))
-    return fail(Error{.code = Code::not_found, .message = fmt::format("no blueprint for operator '{}' on {}", operator_name, target.name), .file = file.string(), .line = 0,
-                      .field = {}, .fix = "write one (docs/formats/blueprint.md) or use another agent"});
+    return fail(Error{.code = Code::not_found,
+                      .message = fmt::format("no blueprint for operator '{}' on {}", operator_name, target.name),
+                      .file = file.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "write one (docs/formats/blueprint.md) or use another agent"});
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
   std::string source, launch;
   FORGE_TRY_ASSIGN(Blueprint b, parse_blueprint(text, file.string(), source, launch));
   if (b.operator_name != operator_name)
-    return fail(Error{.code = Code::bad_input, .message = fmt::format("is '{}', but the folder is '{}'", b.operator_name, operator_name), .file = file.string(), .line = 0, .field = "operator", .fix = {}});
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("is '{}', but the folder is '{}'", b.operator_name, operator_name),
+                      .file = file.string(),
+                      .line = 0,
+                      .field = "operator",
+                      .fix = {}});
   if (std::find(b.targets.begin(), b.targets.end(), target.name) == b.targets.end())
-    return fail(Error{.code = Code::unsupported, .message = fmt::format("the blueprint does not know {}", target.name), .file = file.string(), .line = 0, .field = "targets",
+    return fail(Error{.code = Code::unsupported,
+                      .message = fmt::format("the blueprint does not know {}", target.name),
+                      .file = file.string(),
+                      .line = 0,
+                      .field = "targets",
                       .fix = fmt::format("it knows {}", join(b.targets, ", "))});
   b.folder = folder;
   b.source_name = source.substr(0, source.size() - 3);
@@ -171,7 +192,12 @@ Choices default_choices(const Blueprint& blueprint) {
 
 Status check_choices(const Blueprint& blueprint, const Choices& choices, const Names& names) {
   const auto bad = [&](const std::string& field, const std::string& message, const std::string& fix = {}) {
-    return fail(Error{.code = Code::bad_input, .message = message, .file = (blueprint.folder / "blueprint.toml").string(), .line = 0, .field = field, .fix = fix});
+    return fail(Error{.code = Code::bad_input,
+                      .message = message,
+                      .file = (blueprint.folder / "blueprint.toml").string(),
+                      .line = 0,
+                      .field = field,
+                      .fix = fix});
   };
   std::set<std::string> known;
   for (const BlueprintDecision& d : blueprint.decisions) {
@@ -184,7 +210,8 @@ Status check_choices(const Blueprint& blueprint, const Choices& choices, const N
       for (const BlueprintOption& o : d.options) values.push_back(o.value);
       return bad(d.name, fmt::format("'{}' is none of its options", chosen->second), "options: " + join(values, ", "));
     }
-    if (!holds(option->when, names)) return bad(d.name, fmt::format("'{}' is not possible here: {} is false", option->value, option->when.text));
+    if (!holds(option->when, names))
+      return bad(d.name, fmt::format("'{}' is not possible here: {} is false", option->value, option->when.text));
   }
   for (const auto& [name, value] : choices)
     if (!known.count(name)) return bad(name, "is no decision of this blueprint", closest(name, {known.begin(), known.end()}));
@@ -208,7 +235,8 @@ Result<KernelPackage> render(const Blueprint& blueprint, const Choices& choices,
   values["vector_bits"] = std::to_string(target.vector_bits);
   KernelPackage package;
   package.source_name = blueprint.source_name;
-  FORGE_TRY_ASSIGN(package.source, expand(blueprint.source_template, values, (blueprint.folder / (blueprint.source_name + ".in")).string()));
+  FORGE_TRY_ASSIGN(package.source,
+                   expand(blueprint.source_template, values, (blueprint.folder / (blueprint.source_name + ".in")).string()));
   FORGE_TRY_ASSIGN(package.plan_text, expand(blueprint.plan_template, values, (blueprint.folder / (blueprint.plan_name + ".in")).string()));
   package.origin = "blueprint " + blueprint.operator_name;
   return package;

@@ -17,24 +17,27 @@ namespace forge {
 
 struct BlueprintOption {
   std::string value;
-  std::string text;            // what it does, one line: goes into the plan
-  Expr when;                   // over machine properties and axes; empty: always possible
-  Signature signature;         // mechanism check of this choice; empty: none
+  std::string text;     // what it does, one line: goes into the plan
+  Expr when;            // over machine properties and axes; empty: always possible
+  Signature signature;  // mechanism check of this choice; empty: none
 };
 
 struct BlueprintDecision {
   std::string name;
-  bool structural = true;      // else local: tuned by the coder
-  int milestone = 0;           // M<n> that it belongs to
-  std::string limiter;         // "memory", "compute", "latency": what it can relieve
-  std::string default_value;   // the plain choice, taken when nothing speaks for another
-  std::vector<BlueprintOption> options;   // in the order in which a revision should try them
-  std::vector<std::string> depends_on;    // names of earlier decisions
+  bool structural = true;                // else local: tuned by the coder
+  int milestone = 0;                     // M<n> that it belongs to
+  std::string limiter;                   // "memory", "compute", "latency": what it can relieve
+  std::string default_value;             // the plain choice, taken when nothing speaks for another
+  std::vector<BlueprintOption> options;  // in the order in which a revision should try them
+  std::vector<std::string> depends_on;   // names of earlier decisions
 };
 
 // Over decision values that are integers, <decision>_is_<value> (0 or 1), <decision>_rows and _columns of values like 6x16, the
 // machine's properties and the axes.
-struct BlueprintConstraint { Expr must; std::string message; };
+struct BlueprintConstraint {
+  Expr must;
+  std::string message;
+};
 
 struct Blueprint {
   std::string operator_name;

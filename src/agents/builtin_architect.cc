@@ -17,13 +17,19 @@ namespace forge {
 
 namespace {
 
-constexpr std::size_t kLabBatch = 4;        // alternatives per job
-constexpr std::size_t kPerDecision = 2;     // of one decision in a batch, so that a long list of values starves no other
-constexpr double kSmallest = 0.005;         // a lab's job has few samples: less is noise whatever the floor
+constexpr std::size_t kLabBatch = 4;     // alternatives per job
+constexpr std::size_t kPerDecision = 2;  // of one decision in a batch, so that a long list of values starves no other
+constexpr double kSmallest = 0.005;      // a lab's job has few samples: less is noise whatever the floor
 
 // One step away from a base: the values to set, the first decision being the one that is meant.
-struct Step { Decisions changes; double weight = 0; };
-struct Memory { std::string base; double gain = 1; };   // of a lab timing, and around which structure
+struct Step {
+  Decisions changes;
+  double weight = 0;
+};
+struct Memory {
+  std::string base;
+  double gain = 1;
+};  // of a lab timing, and around which structure
 
 class BuiltinArchitect final : public ArchitectureAgent {
  public:
@@ -37,17 +43,18 @@ class BuiltinArchitect final : public ArchitectureAgent {
   Plan first_plan(const PlanRequest&, const Choices&, const Reasons&) const;
   Result<Plan> later_plan(const PlanRequest&);
   std::vector<Step> steps(const PlanRequest&, const Evidence& seen, const Choices& base, const std::vector<FailureCondition>& banned) const;
-  Result<std::optional<Step>> next_step(const PlanRequest&, const Evidence& seen, const Choices& base, const std::vector<FailureCondition>& banned, Reasons&);
+  Result<std::optional<Step>> next_step(const PlanRequest&, const Evidence& seen, const Choices& base,
+                                        const std::vector<FailureCondition>& banned, Reasons&);
   void remember(const PlanRequest&, const Choices& base, Reasons&) const;
   std::set<std::string> moved_by(const Decisions& changes) const;
 
   Blueprint m_blueprint;
-  std::set<std::string> m_tried;                                     // structures
-  std::map<std::pair<std::string, std::string>, Memory> m_lab;       // by decision and value
-  std::set<std::string> m_retuned;                                   // structures
+  std::set<std::string> m_tried;                                // structures
+  std::map<std::pair<std::string, std::string>, Memory> m_lab;  // by decision and value
+  std::set<std::string> m_retuned;                              // structures
 };
 
-double not_worse(const PlanRequest& r) { return -2 * std::max(r.floor.ratio, 0.002); }
+double not_worse(const PlanRequest& r) { return -std::clamp(2 * r.floor.ratio, 0.004, 0.5); }
 
 std::vector<const BlueprintDecision*> all_of(const Blueprint& b) {
   std::vector<const BlueprintDecision*> out;
@@ -79,19 +86,23 @@ std::string listed(const Decisions& changes) {
 Choices BuiltinArchitect::advised(const PlanRequest& request, Reasons& reasons) const {
   const Names names = blueprint_names(request.definition, request.task_file, request.machine);
   Choices choices = default_choices(m_blueprint);
-  struct Item { const Retrieved* entry; const Advice* advice; };
+  struct Item {
+    const Retrieved* entry;
+    const Advice* advice;
+  };
   std::vector<Item> items;
   for (const auto& r : request.knowledge)
     if (r.state == EntryState::certified)
       for (const auto& a : r.advice) items.push_back({&r, &a});
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.entry->effect > b.entry->effect; });
   std::set<std::string> settled;
-  for (int pass = 0; pass < 2; ++pass)   // a second time, for advice that a constraint allowed only after another one was taken
+  for (int pass = 0; pass < 2; ++pass)  // a second time, for advice that a constraint allowed only after another one was taken
     for (const auto& [entry, advice] : items) {
       const BlueprintDecision* d = find_decision(m_blueprint, advice->decision);
       if (!d || !find_option(*d, advice->value)) continue;
       if (settled.count(d->name) && choices[d->name] != advice->value) {
-        reasons.against.try_emplace({d->name, advice->value}, fmt::format("entry {} speaks for it, a stronger one for {}", entry->entry.id, choices[d->name]));
+        reasons.against.try_emplace({d->name, advice->value},
+                                    fmt::format("entry {} speaks for it, a stronger one for {}", entry->entry.id, choices[d->name]));
         continue;
       }
       if (settled.count(d->name) && pass > 0) continue;
@@ -104,7 +115,8 @@ Choices BuiltinArchitect::advised(const PlanRequest& request, Reasons& reasons) 
       reasons.against.erase({d->name, advice->value});
       choices = changed;
       settled.insert(d->name);
-      reasons.evidence[d->name].push_back({true, fmt::format("entry {}, certified on {}: {:.2f}x; {}", entry->entry.id, request.machine.device_class, entry->effect, advice->because)});
+      reasons.evidence[d->name].push_back({true, fmt::format("entry {}, certified on {}: {:.2f}x; {}", entry->entry.id,
+                                                             request.machine.device_class, entry->effect, advice->because)});
       reasons.cites[d->name].push_back(entry->entry.id);
       double& effect = reasons.effect[d->name];
       effect = std::max(effect, entry->effect);
@@ -138,15 +150,19 @@ Plan BuiltinArchitect::first_plan(const PlanRequest& request, const Choices& cho
     std::string title;
     bool tuning = false;
     for (const auto* d : decisions) {
-      if (d->structural) title += (title.empty() ? "" : ", ") + d->name + "=" + choices.at(d->name);
-      else tuning = true;
+      if (d->structural)
+        title += (title.empty() ? "" : ", ") + d->name + "=" + choices.at(d->name);
+      else
+        tuning = true;
     }
     if (title.empty()) title = "tune what is local";
-    draft.add(index == first ? "structure" : title, decisions, locals_of(m_blueprint), PerformanceCondition{Against::branch_best, not_worse(request)}, tuning ? 2 : 1);
+    draft.add(index == first ? "structure" : title, decisions, locals_of(m_blueprint),
+              PerformanceCondition{Against::branch_best, not_worse(request)}, tuning ? 2 : 1);
   }
   Plan plan = draft.take();
-  plan.reason = reasons.cites.empty() ? "the plain choices; no certified entry speaks for others"
-                                      : fmt::format("the plain choices, and others for {} decisions that certified entries speak for", reasons.cites.size());
+  plan.reason = reasons.cites.empty()
+                    ? "the plain choices; no certified entry speaks for others"
+                    : fmt::format("the plain choices, and others for {} decisions that certified entries speak for", reasons.cites.size());
   plan.avoided = request.avoided;
   return plan;
 }
@@ -161,7 +177,8 @@ std::set<std::string> BuiltinArchitect::moved_by(const Decisions& changes) const
 
 // All single changes of a structural decision around the base whose structure was not tried, most promising first. A change
 // that breaks a constraint is repaired by one more, if one suffices.
-std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evidence& seen, const Choices& base, const std::vector<FailureCondition>& banned) const {
+std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evidence& seen, const Choices& base,
+                                          const std::vector<FailureCondition>& banned) const {
   const Names names = blueprint_names(request.definition, request.task_file, request.machine);
   const std::string around = structure_of(m_blueprint, base), limiter = diagnose(seen).limiter;
   std::vector<Step> out;
@@ -189,16 +206,19 @@ std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evid
       }
       if (m_tried.count(structure_of(m_blueprint, changed))) continue;
       const auto is_banned = [&](const FailureCondition& f) {
-        return std::any_of(step.changes.begin(), step.changes.end(), [&](const auto& c) { return c.first == f.decision && c.second == f.value; });
+        return std::any_of(step.changes.begin(), step.changes.end(),
+                           [&](const auto& c) { return c.first == f.decision && c.second == f.value; });
       };
       if (std::any_of(banned.begin(), banned.end(), is_banned)) continue;
       if (d.limiter == limiter) step.weight += 2;
       for (const auto& r : request.knowledge)
         for (const auto& a : r.advice)
-          if (a.decision == d.name && a.value == option->value) step.weight += r.state == EntryState::certified ? 1 + 10 * (r.effect - 1) : 0.5;
+          if (a.decision == d.name && a.value == option->value)
+            step.weight += r.state == EntryState::certified ? 1 + 10 * (r.effect - 1) : 0.5;
       if (std::any_of(request.avoided.begin(), request.avoided.end(), is_banned)) step.weight -= 5;
       if (const auto lab = m_lab.find(step.changes.front()); lab != m_lab.end() && lab->second.base != around)
-        step.weight += lab->second.gain > 1 + kSmallest ? 50 * lab->second.gain : -5;   // measured around another base: a promise, or last in the queue
+        step.weight +=
+            lab->second.gain > 1 + kSmallest ? 50 * lab->second.gain : -5;  // measured around another base: a promise, or last in the queue
       out.push_back(std::move(step));
     }
   }
@@ -245,7 +265,8 @@ Result<std::optional<Step>> BuiltinArchitect::next_step(const PlanRequest& reque
     if (!winner) continue;
     // Those that gained too, but less, stay open: around the new base they come first.
     for (const auto& [name, value] : winner->changes)
-      reasons.evidence[name].push_back({true, fmt::format("lab: {} is {:.3f}x of the best kernel, unchecked, {} kernels in one paired job", listed(winner->changes), gain, packages.size())});
+      reasons.evidence[name].push_back({true, fmt::format("lab: {} is {:.3f}x of the best kernel, unchecked, {} kernels in one paired job",
+                                                          listed(winner->changes), gain, packages.size())});
     return winner;
   }
 }
@@ -254,7 +275,8 @@ Result<std::optional<Step>> BuiltinArchitect::next_step(const PlanRequest& reque
 void BuiltinArchitect::remember(const PlanRequest& request, const Choices& base, Reasons& reasons) const {
   for (const auto& f : request.avoided) reasons.against[{f.decision, f.value}] = "failed in the run before: " + f.because;
   for (const auto& [change, memory] : m_lab)
-    reasons.against[change] = memory.gain > 0 ? fmt::format("lab: {:.3f}x of the best kernel of its time{}", memory.gain, memory.base == structure_of(m_blueprint, base) ? "" : ", around other choices")
+    reasons.against[change] = memory.gain > 0 ? fmt::format("lab: {:.3f}x of the best kernel of its time{}", memory.gain,
+                                                            memory.base == structure_of(m_blueprint, base) ? "" : ", around other choices")
                                               : "lab: it did not run";
 }
 
@@ -273,7 +295,7 @@ Result<Plan> BuiltinArchitect::later_plan(const PlanRequest& request) {
   remember(request, base, reasons);
   Choices choices = base;
   if (step) overlay(m_blueprint, step->changes, choices);
-  for (const auto& [name, cites] : advice.cites)   // what the reference took from entries is still theirs
+  for (const auto& [name, cites] : advice.cites)  // what the reference took from entries is still theirs
     for (const auto& r : request.knowledge)
       for (const auto& a : r.advice)
         if (a.decision == name && a.value == choices[name] && std::find(cites.begin(), cites.end(), r.entry.id) != cites.end()) {
@@ -285,9 +307,11 @@ Result<Plan> BuiltinArchitect::later_plan(const PlanRequest& request) {
   draft.add("structure of the reference" + (step ? ", with " + listed(step->changes) : std::string()), all_of(m_blueprint),
             step ? moved_by(step->changes) : std::set<std::string>{}, std::nullopt, 1);
   if (const auto locals = local_decisions(m_blueprint); !locals.empty())
-    draft.add("tune what is local again", locals, locals_of(m_blueprint), PerformanceCondition{Against::branch_best, not_worse(request)}, 2);
+    draft.add("tune what is local again", locals, locals_of(m_blueprint), PerformanceCondition{Against::branch_best, not_worse(request)},
+              2);
   Plan plan = draft.take();
-  plan.reason = step ? "the reference's decisions, and " + listed(step->changes) : "the reference's decisions; no single structural change gains around them";
+  plan.reason = step ? "the reference's decisions, and " + listed(step->changes)
+                     : "the reference's decisions; no single structural change gains around them";
   plan.avoided = request.avoided;
   return plan;
 }
@@ -308,10 +332,11 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   for (const auto& f : request.failures) reasons.against[{f.decision, f.value}] = f.because;
   if (!step && first.lab && !first.lab->may_go_on()) return std::optional<Plan>();
   const auto locals = local_decisions(m_blueprint);
-  if (!step && (locals.empty() || request.best_branch < 0 || !m_retuned.insert(structure_of(m_blueprint, base)).second)) return std::optional<Plan>();
+  if (!step && (locals.empty() || request.best_branch < 0 || !m_retuned.insert(structure_of(m_blueprint, base)).second))
+    return std::optional<Plan>();
   Choices choices = base;
   if (step) overlay(m_blueprint, step->changes, choices);
-  for (const auto& m : best_plan.milestones)      // entries stay cited as long as their value stays chosen
+  for (const auto& m : best_plan.milestones)  // entries stay cited as long as their value stays chosen
     for (const auto& d : m.decisions)
       if (!d.cites.empty() && choices.at(d.name) == d.choice) reasons.cites[d.name] = d.cites;
   if (step)
@@ -320,13 +345,15 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
         for (const auto& a : r.advice)
           if (a.decision == name && a.value == value) {
             reasons.cites[name].push_back(r.entry.id);
-            reasons.evidence[name].push_back({r.state == EntryState::certified, fmt::format("entry {} ({}): {}", r.entry.id, forge::name(r.state), a.because)});
+            reasons.evidence[name].push_back(
+                {r.state == EntryState::certified, fmt::format("entry {} ({}): {}", r.entry.id, forge::name(r.state), a.because)});
           }
 
   // Kept: the leading milestones that were accepted and that decide nothing else now.
-  const auto& outcomes = request.best_branch >= 0 ? request.branches.at(static_cast<std::size_t>(request.best_branch)).milestones : std::vector<MilestoneOutcome>{};
+  const auto& outcomes = request.best_branch >= 0 ? request.branches.at(static_cast<std::size_t>(request.best_branch)).milestones
+                                                  : std::vector<MilestoneOutcome>{};
   std::size_t kept = 0;
-  const auto unchanged = [&](const Decision& d) {   // a local one may have been tuned since
+  const auto unchanged = [&](const Decision& d) {  // a local one may have been tuned since
     return d.structural ? choices.at(d.name) == d.choice : choices.at(d.name) == base.at(d.name);
   };
   while (kept < best_plan.milestones.size() && kept < outcomes.size() && outcomes[kept].end == MilestoneEnd::accepted &&
@@ -342,14 +369,17 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   for (const auto& d : m_blueprint.decisions)
     if (!before.count(d.name)) rest.push_back(&d);
   const std::set<std::string> open = step ? moved_by(step->changes) : std::set<std::string>{};
-  if (!rest.empty()) draft.add(step ? listed(step->changes) + ", and what is built on it" : "what the best kernel has", rest, open, PerformanceCondition{Against::global_best, not_worse(first)}, open.empty() ? 1 : 2);
+  if (!rest.empty())
+    draft.add(step ? listed(step->changes) + ", and what is built on it" : "what the best kernel has", rest, open,
+              PerformanceCondition{Against::global_best, not_worse(first)}, open.empty() ? 1 : 2);
   if (!step) draft.add("tune what is local again", locals, locals_of(m_blueprint), PerformanceCondition{Against::global_best, 0}, 2);
 
   Plan plan = draft.take();
   plan.revision = static_cast<int>(request.plans.size());
   plan.restart_at = static_cast<int>(kept);
   const Diagnosis diagnosis = diagnose(seen);
-  plan.reason = step ? fmt::format("the best kernel ({:.2f}x) waits for {}: {}; changed: {}", request.global_best_speedup, diagnosis.limiter, diagnosis.text, listed(step->changes))
+  plan.reason = step ? fmt::format("the best kernel ({:.2f}x) waits for {}: {}; changed: {}", request.global_best_speedup,
+                                   diagnosis.limiter, diagnosis.text, listed(step->changes))
                      : "no single structural change gains around the best kernel; its local decisions are tuned once more";
   plan.avoided = first.avoided;
   plan.avoided.insert(plan.avoided.end(), request.failures.begin(), request.failures.end());
@@ -358,6 +388,8 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
 
 }  // namespace
 
-std::unique_ptr<ArchitectureAgent> make_builtin_architect(Blueprint blueprint) { return std::make_unique<BuiltinArchitect>(std::move(blueprint)); }
+std::unique_ptr<ArchitectureAgent> make_builtin_architect(Blueprint blueprint) {
+  return std::make_unique<BuiltinArchitect>(std::move(blueprint));
+}
 
 }  // namespace forge

@@ -18,7 +18,9 @@ constexpr int kTuneJobs = 3;          // per milestone
 constexpr std::size_t kVariants = 3;  // beside the current one, per job
 constexpr int kRetries = 1;           // of a hand-in that was ambiguous
 
-struct Variant { std::string decision, value; };
+struct Variant {
+  std::string decision, value;
+};
 
 class BuiltinCoder final : public CodingAgent {
  public:
@@ -28,23 +30,29 @@ class BuiltinCoder final : public CodingAgent {
   Result<std::vector<Ablation>> ablations(const PlanRequest&, const Decisions&) override;
 
  private:
-  struct Session {                    // one milestone
+  struct Session {  // one milestone
     Workbench& bench;
     Names names;
     Choices choices;
-    std::vector<Variant> open;        // in the order in which they are tried
-    std::set<std::string> tried;      // packages
+    std::vector<Variant> open;    // in the order in which they are tried
+    std::set<std::string> tried;  // packages
     int jobs = 0;
   };
   Session begin(Workbench&) const;
-  Result<KernelPackage> rendered(const Session& s, const Choices& c) const { return render(m_blueprint, c, s.bench.machine().target, s.names); }
+  Result<KernelPackage> rendered(const Session& s, const Choices& c) const {
+    return render(m_blueprint, c, s.bench.machine().target, s.names);
+  }
   Result<bool> tune(Session&) const;  // one job; true: the choices moved
 
   Blueprint m_blueprint;
 };
 
 BuiltinCoder::Session BuiltinCoder::begin(Workbench& bench) const {
-  Session s{.bench = bench, .names = blueprint_names(bench.definition(), bench.task_file(), bench.machine()), .choices = default_choices(m_blueprint), .open = {}, .tried = {}};
+  Session s{.bench = bench,
+            .names = blueprint_names(bench.definition(), bench.task_file(), bench.machine()),
+            .choices = default_choices(m_blueprint),
+            .open = {},
+            .tried = {}};
   overlay(m_blueprint, bench.branch_decisions(), s.choices);
   Decisions planned;
   for (const auto& d : bench.milestone().decisions) {
@@ -117,7 +125,7 @@ Status BuiltinCoder::work(Workbench& bench) {
     FORGE_TRY_ASSIGN(const Verdict verdict, bench.submit(package, to_decisions(m_blueprint, s.choices)));
     if (verdict.accepted()) return {};
     const bool slow = verdict.reason() == Reason::too_slow || verdict.reason() == Reason::ambiguous;
-    if (slow && !s.open.empty() && bench.may_go_on()) {   // the ranges are not used up: one more job each time
+    if (slow && !s.open.empty() && bench.may_go_on()) {  // the ranges are not used up: one more job each time
       FORGE_TRY_ASSIGN(const bool moved, tune_while_it_pays(s.jobs + 1));
       if (moved) continue;
     }
@@ -140,7 +148,8 @@ Result<std::vector<Ablation>> BuiltinCoder::ablations(const PlanRequest& request
     if (!check_choices(m_blueprint, without, names)) continue;
     FORGE_TRY_ASSIGN(const KernelPackage package, render(m_blueprint, without, request.machine.target, names));
     if (package_hash(package) == package_hash(with)) continue;
-    out.push_back({.decision = d.name, .value = choices[d.name], .alternative = d.default_value, .with = with, .without = package, .effect = 1});
+    out.push_back(
+        {.decision = d.name, .value = choices[d.name], .alternative = d.default_value, .with = with, .without = package, .effect = 1});
   }
   return out;
 }

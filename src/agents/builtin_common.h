@@ -16,7 +16,7 @@ using Decisions = std::vector<std::pair<std::string, std::string>>;
 Names blueprint_names(const Definition&, const TaskFile&, const Machine&);
 // Overwrites the choices that the record names; names and values that the blueprint does not know are left out.
 void overlay(const Blueprint&, const Decisions&, Choices&);
-Decisions to_decisions(const Blueprint&, const Choices&);            // blueprint order
+Decisions to_decisions(const Blueprint&, const Choices&);  // blueprint order
 const BlueprintDecision* find_decision(const Blueprint&, const std::string& name);
 const BlueprintOption* find_option(const BlueprintDecision&, const std::string& value);
 // One line that is equal exactly for equal structural choices.

@@ -33,7 +33,9 @@ ScriptedAction times(const std::vector<std::string>& sources) {
   return a;
 }
 
-ScriptedAction gives_up(const std::string& why) { return {.kind = ScriptedAction::Kind::give_up, .packages = {}, .decisions = {}, .why = why}; }
+ScriptedAction gives_up(const std::string& why) {
+  return {.kind = ScriptedAction::Kind::give_up, .packages = {}, .decisions = {}, .why = why};
+}
 ScriptedAction leaves() { return {.kind = ScriptedAction::Kind::leave, .packages = {}, .decisions = {}, .why = {}}; }
 
 Status ScriptedCoder::work(Workbench& bench) {
@@ -51,10 +53,17 @@ Status ScriptedCoder::work(Workbench& bench) {
         verdicts.push_back(std::move(verdict));
         break;
       }
-      case ScriptedAction::Kind::time: FORGE_TRY(bench.time(action.packages)); break;
-      case ScriptedAction::Kind::examine: FORGE_TRY(bench.examine(action.packages.at(0))); break;
-      case ScriptedAction::Kind::give_up: bench.give_up(action.why); return {};
-      case ScriptedAction::Kind::leave: return {};
+      case ScriptedAction::Kind::time:
+        FORGE_TRY(bench.time(action.packages));
+        break;
+      case ScriptedAction::Kind::examine:
+        FORGE_TRY(bench.examine(action.packages.at(0)));
+        break;
+      case ScriptedAction::Kind::give_up:
+        bench.give_up(action.why);
+        return {};
+      case ScriptedAction::Kind::leave:
+        return {};
     }
   }
   return {};

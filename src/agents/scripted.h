@@ -26,11 +26,11 @@ class ScriptedArchitect final : public ArchitectureAgent {
 
 struct ScriptedAction {
   enum class Kind {
-    submit,    // package, decisions
-    time,      // packages
-    examine,   // package
-    give_up,   // why
-    leave,     // returns from work()
+    submit,   // package, decisions
+    time,     // packages
+    examine,  // package
+    give_up,  // why
+    leave,    // returns from work()
   } kind = Kind::submit;
   std::vector<KernelPackage> packages;
   std::vector<std::pair<std::string, std::string>> decisions;
@@ -49,7 +49,7 @@ class ScriptedCoder final : public CodingAgent {
   std::string identity() const override { return "scripted coder"; }
   Status work(Workbench&) override;
 
-  std::vector<std::string> milestones;   // that it was given
+  std::vector<std::string> milestones;  // that it was given
   std::vector<Verdict> verdicts;
 
  private:

@@ -63,17 +63,20 @@ std::uint64_t Bench::seed() const { return mix_seed(m_flow.task.seed, fmt::forma
 template <class T>
 Result<T> Bench::kept(Result<T> r) {
   // What the agent can do something about is its own business; the rest ends the run, whatever the agent makes of it.
-  if (!r && r.error().code != Code::build_failed && r.error().code != Code::bad_input && r.error().code != Code::unsupported) m_broken = r.error();
+  if (!r && r.error().code != Code::build_failed && r.error().code != Code::bad_input && r.error().code != Code::unsupported)
+    m_broken = r.error();
   return r;
 }
 
 // The verdict that this very package already has in this branch, when it answers this milestone too.
 std::optional<Verdict> Bench::known(const KernelPackage& package) const {
   const auto& condition = m_milestone.acceptance.performance;
-  if (m_branch.accepted.empty() || (condition && (condition->min_gain > 0 || condition->against != Against::branch_best))) return std::nullopt;
+  if (m_branch.accepted.empty() || (condition && (condition->min_gain > 0 || condition->against != Against::branch_best)))
+    return std::nullopt;
   const Candidate& base = m_branch.accepted.back();
   if (base.sha != package_hash(package) || !m_branch.base_is_best()) return std::nullopt;
-  if (!m_milestone.acceptance.mechanism.empty() && !check_signature(m_milestone.acceptance.mechanism, base.verdict.mix).ok) return std::nullopt;
+  if (!m_milestone.acceptance.mechanism.empty() && !check_signature(m_milestone.acceptance.mechanism, base.verdict.mix).ok)
+    return std::nullopt;
   return base.verdict;
 }
 
@@ -90,19 +93,28 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
     take(package, decisions, *verdict);
     return *verdict;
   }
-  Submission s{.package = package, .milestone = m_milestone.id, .acceptance = m_milestone.acceptance, .branch_best = branch_best(), .global_best = {}};
+  Submission s{.package = package,
+               .milestone = m_milestone.id,
+               .acceptance = m_milestone.acceptance,
+               .branch_best = branch_best(),
+               .global_best = {}};
   if (m_flow.best) s.global_best = m_flow.best->package;
   // A condition without a rival yet (the first branch has no global best) is met by being correct.
   const auto& condition = s.acceptance.performance;
-  if (condition && ((condition->against == Against::branch_best && !s.branch_best) || (condition->against == Against::global_best && !s.global_best) ||
-                    (condition->against == Against::reference && !m_flow.request.reference.present)))
+  if (condition &&
+      ((condition->against == Against::branch_best && !s.branch_best) || (condition->against == Against::global_best && !s.global_best) ||
+       (condition->against == Against::reference && !m_flow.request.reference.present)))
     s.acceptance.performance.reset();
   const int n = spent(m_flow).candidates;
   const Result<Verdict> verdict = kept(m_flow.desk.submit(s, {.n = n, .revision = m_branch.plan.revision, .decisions = decisions}));
   if (!verdict) return verdict;
   const Verdict& v = *verdict;
 
-  HandIn hand_in{.milestone = m_milestone.id, .package_sha = package_hash(package), .reason = v.reason(), .detail = v.detail(), .decisions = decisions};
+  HandIn hand_in{.milestone = m_milestone.id,
+                 .package_sha = package_hash(package),
+                 .reason = v.reason(),
+                 .detail = v.detail(),
+                 .decisions = decisions};
   if (v.measurement()) {
     hand_in.seconds = v.measurement()->seconds;
     if (const PairedTiming* p = pairing(v, "reference")) hand_in.speedup = p->speedup.mid;
@@ -175,11 +187,14 @@ Result<MilestoneOutcome> Bench::outcome(const Status& returned) const {
   if (m_accepted) return ended(MilestoneEnd::accepted, "");
   if (m_gave_up) return ended(MilestoneEnd::gave_up, m_why);
   if (stop_requested()) return fail(Code::interrupted, "stopped");
-  if (m_without_gain >= kPlateauHandIns) return ended(MilestoneEnd::plateau, fmt::format("{} correct hand-ins without a gain above the floor", m_without_gain));
-  if (m_hand_ins >= kMaxHandIns) return ended(MilestoneEnd::attempts, fmt::format("{} hand-ins, none accepted; the last: {}", m_hand_ins, m_why));
+  if (m_without_gain >= kPlateauHandIns)
+    return ended(MilestoneEnd::plateau, fmt::format("{} correct hand-ins without a gain above the floor", m_without_gain));
+  if (m_hand_ins >= kMaxHandIns)
+    return ended(MilestoneEnd::attempts, fmt::format("{} hand-ins, none accepted; the last: {}", m_hand_ins, m_why));
   if (budget_spent(m_flow)) return ended(MilestoneEnd::budget, "the budget is spent");
   if (!returned) return ended(MilestoneEnd::gave_up, returned.error().text());
-  return ended(MilestoneEnd::gave_up, "the coding agent returned without an accepted hand-in; the last: " + (m_why.empty() ? "none" : m_why));
+  return ended(MilestoneEnd::gave_up,
+               "the coding agent returned without an accepted hand-in; the last: " + (m_why.empty() ? "none" : m_why));
 }
 
 }  // namespace forge

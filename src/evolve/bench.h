@@ -6,12 +6,12 @@
 
 namespace forge {
 
-inline constexpr int kMaxHandIns = 10;      // per milestone
-inline constexpr int kPlateauHandIns = 5;   // correct ones without a gain above the floor
+inline constexpr int kMaxHandIns = 10;     // per milestone
+inline constexpr int kPlateauHandIns = 5;  // correct ones without a gain above the floor
 
 class Bench final : public Workbench {
  public:
-  Bench(Flow&, const Milestone&);            // of the flow's last branch
+  Bench(Flow&, const Milestone&);  // of the flow's last branch
 
   const Plan& plan() const override { return m_branch.plan; }
   const Milestone& milestone() const override { return m_milestone; }
@@ -36,16 +36,16 @@ class Bench final : public Workbench {
   std::optional<Verdict> known(const KernelPackage&) const;
   void take(const KernelPackage&, const Decisions&, const Verdict&);
   template <class T>
-  Result<T> kept(Result<T>);                 // remembers an error of the outside world
+  Result<T> kept(Result<T>);  // remembers an error of the outside world
 
   Flow& m_flow;
   Branch& m_branch;
   const Milestone& m_milestone;
   int m_hand_ins = 0, m_without_gain = 0;
-  double m_best_score = 0;                   // of the correct hand-ins here, and of the branch before
+  double m_best_score = 0;  // of the correct hand-ins here, and of the branch before
   bool m_accepted = false, m_gave_up = false;
-  std::string m_why;                         // of giving up, or the last refusal
-  std::optional<Error> m_broken;             // the run cannot go on (interrupted, disk full, ...)
+  std::string m_why;              // of giving up, or the last refusal
+  std::optional<Error> m_broken;  // the run cannot go on (interrupted, disk full, ...)
 };
 
 }  // namespace forge

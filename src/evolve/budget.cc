@@ -27,7 +27,8 @@ bool budget_spent(const Flow& flow) {
   const Budget& budget = flow.task.budget;
   const Spent s = spent(flow);
   const double reserve = 3 * flow.desk.mean_hand_in_seconds();
-  return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds || s.wall_seconds + reserve >= budget.wall_seconds;
+  return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds ||
+         s.wall_seconds + reserve >= budget.wall_seconds;
 }
 
 Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& packages) { return m_flow.desk.time("lab", "", packages); }

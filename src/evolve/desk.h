@@ -23,21 +23,24 @@ class Desk {
   Result<std::vector<Retrieved>> retrieve(const Names&);
 
   // What a hand-in says of itself beside the submission.
-  struct HandInLabel { int n = 0, revision = 0; Decisions decisions; };
+  struct HandInLabel {
+    int n = 0, revision = 0;
+    Decisions decisions;
+  };
   Result<Verdict> submit(const Submission&, const HandInLabel&);
   Result<std::vector<Diagnostic>> time(const std::string& purpose, const std::string& milestone, const std::vector<KernelPackage>&);
-  Result<Evidence> examine(const KernelPackage&);   // a build failure is an error with Code::build_failed
+  Result<Evidence> examine(const KernelPackage&);  // a build failure is an error with Code::build_failed
   Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>& mechanisms);
-  Result<Verdict> against_expert(const KernelPackage&);
+  Result<std::optional<Verdict>> against_expert(const KernelPackage&);  // none: no expert runs here
 
   Result<std::vector<std::string>> adopted(const std::vector<std::string>& cites, const Verdict& confirmation);
-  Result<Generation> seal(Generation, bool promote);   // dates it, writes it to the vault, returns it as recorded
+  Result<Generation> seal(Generation, bool promote);  // dates it, writes it to the vault, returns it as recorded
   Status propose(const Task&, const std::vector<Ablation>&);
   Status record_uses(const std::vector<UseRow>&);
 
   Status decide(const std::string& type, const Json& request);
 
-  void say(const std::string& line) const;             // not for what is repeated from the record
+  void say(const std::string& line) const;  // not for what is repeated from the record
   double gate_seconds() const { return m_gate_seconds; }
   double wall_seconds() const { return m_parts.journal->elapsed_seconds(); }
   double mean_hand_in_seconds() const { return m_hand_ins ? m_hand_in_seconds / m_hand_ins : 0; }

@@ -23,15 +23,15 @@ struct RunResult {
   Spent spent;
   std::vector<Plan> plans;
   std::vector<BranchOutcome> branches;
-  std::vector<FailureCondition> failures;          // of reverted and blocked branches
+  std::vector<FailureCondition> failures;  // of reverted and blocked branches
 };
 
 // What a run takes over from the generation that it is built against.
 struct Heritage {
-  int number = 0;                                   // of the generation that this run makes
-  std::string parent;                               // id of the reference generation; empty: an expert
-  std::vector<std::pair<std::string, std::string>> decisions;   // the reference's own
-  std::vector<FailureCondition> avoided;            // what failed in the run that made it
+  int number = 0;                                              // of the generation that this run makes
+  std::string parent;                                          // id of the reference generation; empty: an expert
+  std::vector<std::pair<std::string, std::string>> decisions;  // the reference's own
+  std::vector<FailureCondition> avoided;                       // what failed in the run that made it
 };
 
 // Everything the flow needs from outside; tests pass fakes.
@@ -43,11 +43,11 @@ struct RunParts {
   Journal* journal = nullptr;
   const OperatorFolder* op = nullptr;
   const Machine* machine = nullptr;
-  const Paths* paths = nullptr;                     // to build probes' baselines for adoption; null: nothing counts as adopted
-  fs::path home;                                    // vault and ledger; empty: nothing is written (tests, replay)
+  const Paths* paths = nullptr;  // to build probes' baselines for adoption; null: nothing counts as adopted
+  fs::path home;                 // vault and ledger; empty: nothing is written (tests, replay)
   Heritage heritage;
   std::string run_id;
-  std::function<void(const std::string&)> say;      // one line per event, for people
+  std::function<void(const std::string&)> say;  // one line per event, for people
 };
 // DESIGN's run(task). Deterministic between journal steps. Ctrl-C: stop is Stop::user and the journal can be resumed.
 Result<RunResult> run(const Task&, const RunParts&);
@@ -55,10 +55,17 @@ Result<RunResult> run(const Task&, const RunParts&);
 // The real parts put together: new run, resume of a run, replay of a run.
 Result<RunResult> start_run(const Paths&, Store&, const Task&, const std::function<void(const std::string&)>& say);
 Result<RunResult> resume_run(const Paths&, Store&, const std::string& run_id, const std::function<void(const std::string&)>& say);
-struct ReplayResult { int steps = 0; bool same = false; std::string difference; };
+struct ReplayResult {
+  int steps = 0;
+  bool same = false;
+  std::string difference;
+};
 Result<ReplayResult> replay_run(const Paths&, const Store&, const std::string& run_id);
 
-struct EvolveResult { std::vector<RunResult> generations; std::string ended; };
+struct EvolveResult {
+  std::vector<RunResult> generations;
+  std::string ended;
+};
 Result<EvolveResult> evolve(const Paths&, Store&, const Task&, int max_generations, const std::function<void(const std::string&)>& say);
 
 }  // namespace forge

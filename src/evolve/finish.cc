@@ -12,8 +12,8 @@ namespace forge {
 
 namespace {
 
-constexpr int kConfirmations = 2;        // the best, and the next best if the best does not repeat
-constexpr std::size_t kAblations = 3;    // one job
+constexpr int kConfirmations = 2;      // the best, and the next best if the best does not repeat
+constexpr std::size_t kAblations = 3;  // one job
 
 // Every accepted kernel once, the best of all branches first.
 std::vector<Candidate> ranked(const Flow& flow) {
@@ -27,7 +27,7 @@ std::vector<Candidate> ranked(const Flow& flow) {
   return pool;
 }
 
-bool is_generation(const ReferenceInfo& r) { return r.present && r.id.rfind("gen", 0) == 0; }
+bool is_expert(const ReferenceInfo& r) { return r.present && r.id.rfind("expert:", 0) == 0; }
 
 // Correct and confirmed, its mechanism as planned. Not faster than an expert is no obstacle for gen0; a later generation has to
 // beat the one that it was built against.
@@ -51,7 +51,8 @@ Result<std::optional<Candidate>> confirm(Flow& flow) {
   for (std::size_t i = 0; i < pool.size() && i < kConfirmations; ++i) {
     FORGE_TRY_ASSIGN(const Verdict v, flow.desk.confirm(pool[i].package, pool[i].mechanisms));
     const PairedTiming* p = pairing(v, "reference");
-    flow.desk.say(p ? fmt::format("confirmed afresh: {:.3f}x [{:.3f}, {:.3f}] of the reference, {}", p->speedup.mid, p->speedup.low, p->speedup.high, name(p->comparison))
+    flow.desk.say(p ? fmt::format("confirmed afresh: {:.3f}x [{:.3f}, {:.3f}] of the reference, {}", p->speedup.mid, p->speedup.low,
+                                  p->speedup.high, name(p->comparison))
                     : fmt::format("confirmation: {} {}", name(v.reason()), v.detail()));
     flow.result.confirmation = v;
     if (worth_sealing(flow, v)) return std::optional<Candidate>(pool[i]);
@@ -72,7 +73,8 @@ Status harvest(Flow& flow, const Candidate& best) {
   for (std::size_t i = 0; i < ablations.size() && i + 1 < timed.size(); ++i) {
     if (!timed[i + 1].ran || !(timed[i + 1].against_first > 0)) continue;
     ablations[i].effect = 1 / timed[i + 1].against_first;
-    flow.desk.say(fmt::format("harvest: {}={} is worth {:.3f}x against {}", ablations[i].decision, ablations[i].value, ablations[i].effect, ablations[i].alternative));
+    flow.desk.say(fmt::format("harvest: {}={} is worth {:.3f}x against {}", ablations[i].decision, ablations[i].value, ablations[i].effect,
+                              ablations[i].alternative));
     if (ablations[i].effect > 1 + flow.request.floor.ratio) measured.push_back(std::move(ablations[i]));
   }
   if (measured.empty()) return {};
@@ -97,12 +99,16 @@ Status seal(Flow& flow, const Candidate& best, const Verdict& confirmation) {
   g.expert = flow.request.reference.description;
   // Each generation also stands against the expert directly: that pair is in the confirmation, or is measured now.
   const PairedTiming* expert = pairing(confirmation, "expert");
-  if (!expert && !is_generation(flow.request.reference)) expert = pairing(confirmation, "reference");
+  if (!expert && is_expert(flow.request.reference)) expert = pairing(confirmation, "reference");
   if (expert) {
     g.against_expert = *expert;
-  } else if (is_generation(flow.request.reference)) {
-    FORGE_TRY_ASSIGN(const Verdict v, flow.desk.against_expert(best.package));
-    if (const PairedTiming* p = pairing(v, "expert")) g.against_expert = *p;
+  } else {
+    FORGE_TRY_ASSIGN(const std::optional<Verdict> v, flow.desk.against_expert(best.package));
+    const PairedTiming* p = v ? pairing(*v, "expert") : nullptr;
+    if (p) {
+      g.against_expert = *p;
+      flow.desk.say(fmt::format("against the expert directly: {:.3f}x [{:.3f}, {:.3f}]", p->speedup.mid, p->speedup.low, p->speedup.high));
+    }
   }
   if (!g.cites.empty()) {
     FORGE_TRY_ASSIGN(g.adopted, flow.desk.adopted(g.cites, confirmation));
@@ -123,7 +129,9 @@ Status record_uses(Flow& flow) {
     if (!branch.accepted.empty()) implemented.insert(branch.accepted.back().cites.begin(), branch.accepted.back().cites.end());
   const std::string generation = flow.result.generation ? flow.result.generation->id : "";
   std::vector<UseRow> rows;
-  const auto add = [&](const std::string& entry, Use use) { rows.push_back({entry, flow.task.operator_name, flow.parts.run_id, generation, use}); };
+  const auto add = [&](const std::string& entry, Use use) {
+    rows.push_back({entry, flow.task.operator_name, flow.parts.run_id, generation, use});
+  };
   for (const auto& r : flow.request.knowledge) add(r.entry.id, Use::retrieved);
   for (const auto& id : cited) add(id, Use::cited);
   for (const auto& id : implemented) add(id, Use::implemented);
@@ -153,12 +161,18 @@ Status end(Flow& flow) {
 
 std::string stop_text(const Flow& flow) {
   switch (flow.result.stop) {
-    case Stop::goal: return fmt::format("the goal of {:.3f}x is met", flow.task.goal);
-    case Stop::budget: return "the budget is spent";
-    case Stop::exhausted: return flow.task.revise ? "nothing is left to decide" : "the plan is built to its end";
-    case Stop::plateau: return "a plateau, and no revision";
-    case Stop::blocked: return "a milestone is blocked, and no revision";
-    case Stop::user: return "the user";
+    case Stop::goal:
+      return fmt::format("the goal of {:.3f}x is met", flow.task.goal);
+    case Stop::budget:
+      return "the budget is spent";
+    case Stop::exhausted:
+      return flow.task.revise ? "nothing is left to decide" : "the plan is built to its end";
+    case Stop::plateau:
+      return "a plateau, and no revision";
+    case Stop::blocked:
+      return "a milestone is blocked, and no revision";
+    case Stop::user:
+      return "the user";
   }
   return "";
 }
@@ -168,13 +182,13 @@ std::string stop_text(const Flow& flow) {
 Status finish(Flow& flow) {
   FORGE_TRY(flow.desk.decide("run.stop", Json{{"stop", name(flow.result.stop)}, {"why", stop_text(flow)}}));
   flow.desk.say("stops: " + stop_text(flow));
-  FORGE_TRY_ASSIGN(const std::optional<Candidate> sound, confirm(flow));   // fresh process, fresh seeds, fresh floor
+  FORGE_TRY_ASSIGN(const std::optional<Candidate> sound, confirm(flow));  // fresh process, fresh seeds, fresh floor
   if (sound) {
     const Verdict confirmation = *flow.result.confirmation;
-    FORGE_TRY(seal(flow, *sound, confirmation));                           // becomes the reference of the next run
-    FORGE_TRY(harvest(flow, *sound));                                      // proposed entries from one-decision ablations
+    FORGE_TRY(seal(flow, *sound, confirmation));  // becomes the reference of the next run
+    FORGE_TRY(harvest(flow, *sound));             // proposed entries from one-decision ablations
   }
-  FORGE_TRY(record_uses(flow));                                            // who contributed to whom
+  FORGE_TRY(record_uses(flow));  // who contributed to whom
   return end(flow);
 }
 

@@ -14,26 +14,26 @@ namespace forge {
 struct Candidate {
   KernelPackage package;
   std::string sha;
-  Decisions decisions;                  // local ones included
+  Decisions decisions;  // local ones included
   Verdict verdict = Verdict::rejected(Reason::runner_broke, "");
-  double score = 0;                     // speedup against the reference; without one, against the run's first accepted candidate
-  std::vector<Signature> mechanisms;    // of every milestone that it was accepted through
-  std::vector<std::string> cites;       // likewise
+  double score = 0;                   // speedup against the reference; without one, against the run's first accepted candidate
+  std::vector<Signature> mechanisms;  // of every milestone that it was accepted through
+  std::vector<std::string> cites;     // likewise
 };
 
 // What is built under one plan revision.
 struct Branch {
   Plan plan;
   BranchOutcome outcome;
-  int kept = 0;                         // milestones taken over from an earlier branch
-  int parent = -1;                      // that branch
-  std::vector<Candidate> accepted;      // one per accepted milestone, kept ones included
-  std::optional<Candidate> best;        // fastest of them
+  int kept = 0;                     // milestones taken over from an earlier branch
+  int parent = -1;                  // that branch
+  std::vector<Candidate> accepted;  // one per accepted milestone, kept ones included
+  std::optional<Candidate> best;    // fastest of them
   bool base_is_best() const { return best && !accepted.empty() && best->sha == accepted.back().sha; }
 };
 
 struct Flow;
-class FlowLab final : public Lab {      // the architect's, over the same desk and budget
+class FlowLab final : public Lab {  // the architect's, over the same desk and budget
  public:
   explicit FlowLab(Flow& flow) : m_flow(flow) {}
   Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override;
@@ -44,32 +44,35 @@ class FlowLab final : public Lab {      // the architect's, over the same desk a
 };
 
 struct Flow {
-  Flow(const Task& t, const RunParts& p) : task(t), parts(p), desk(p) { public_task_file = p.op->task; public_task_file.hidden.clear(); }
+  Flow(const Task& t, const RunParts& p) : task(t), parts(p), desk(p) {
+    public_task_file = p.op->task;
+    public_task_file.hidden.clear();
+  }
   Flow(const Flow&) = delete;
 
   const Task& task;
   const RunParts& parts;
   Desk desk;
   FlowLab lab{*this};
-  TaskFile public_task_file;            // what agents may see
-  PlanRequest request;                  // of the first plan; revisions quote it
+  TaskFile public_task_file;  // what agents may see
+  PlanRequest request;        // of the first plan; revisions quote it
   RunResult result;
   std::vector<Branch> branches;
-  std::optional<Candidate> best;        // of all branches that were not reverted
+  std::optional<Candidate> best;  // of all branches that were not reverted
   int best_branch = -1;
-  double first_seconds = 0;             // of the first accepted candidate, for runs without a reference
+  double first_seconds = 0;  // of the first accepted candidate, for runs without a reference
 };
 
 // One side of a verdict's measurement; null when the job had none.
 const PairedTiming* pairing(const Verdict&, const std::string& against);
 
 // flow passes, in the order of run()
-Status survey(Flow&);                                        // reference, floor, evidence, knowledge: fills request
+Status survey(Flow&);  // reference, floor, evidence, knowledge: fills request
 Result<Plan> first_plan(Flow&);
-Status implement(Flow&, const Plan&);                        // appends a branch (implement.cc)
+Status implement(Flow&, const Plan&);  // appends a branch (implement.cc)
 std::optional<Stop> stop_reason(const Flow&);
 Result<std::optional<Plan>> revise(Flow&);
-Status finish(Flow&);                                        // confirm, harvest, seal, promote, ledger (finish.cc)
+Status finish(Flow&);  // confirm, harvest, seal, promote, ledger (finish.cc)
 
 // budget.cc
 bool goal_met(const Flow&);

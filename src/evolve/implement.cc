@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One plan, milestone by milestone, as the plan lists them: check_plan has made sure that prerequisites come first. A branch takes over what an earlier branch had accepted before the earliest change, ends at
-// the first milestone that is not accepted, and is reverted unless it beats the best of all branches by more than the floor.
+// One plan, milestone by milestone, as the plan lists them: check_plan has made sure that prerequisites come first. A branch takes over
+// what an earlier branch had accepted before the earliest change, ends at the first milestone that is not accepted, and is reverted unless
+// it beats the best of all branches by more than the floor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,9 +38,11 @@ Status start_branch(Flow& flow, const Plan& plan) {
   if (branch.kept > 0) {
     const auto& from = flow.branches[static_cast<std::size_t>(branch.parent)].accepted;
     branch.accepted.assign(from.begin(), from.begin() + branch.kept);
-    branch.best = *std::max_element(branch.accepted.begin(), branch.accepted.end(), [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+    branch.best = *std::max_element(branch.accepted.begin(), branch.accepted.end(),
+                                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
     for (int i = 0; i < branch.kept; ++i)
-      branch.outcome.milestones.push_back({branch.plan.milestones[static_cast<std::size_t>(i)].id, MilestoneEnd::accepted, "kept from an earlier revision"});
+      branch.outcome.milestones.push_back(
+          {branch.plan.milestones[static_cast<std::size_t>(i)].id, MilestoneEnd::accepted, "kept from an earlier revision"});
   }
   Json request;
   request["revision"] = plan.revision;
@@ -59,19 +62,25 @@ Status build_milestone(Flow& flow, const Milestone& milestone) {
   FORGE_TRY_ASSIGN(const MilestoneOutcome outcome, bench.outcome(returned));
   flow.branches.back().outcome.milestones.push_back(outcome);
   if (outcome.end != MilestoneEnd::accepted) flow.desk.say(fmt::format("{} ends: {} ({})", outcome.id, name(outcome.end), outcome.why));
-  return flow.desk.decide("milestone.end", Json{{"revision", revision}, {"milestone", outcome.id}, {"end", name(outcome.end)}, {"why", outcome.why}});
+  return flow.desk.decide("milestone.end",
+                          Json{{"revision", revision}, {"milestone", outcome.id}, {"end", name(outcome.end)}, {"why", outcome.why}});
 }
 
 Stop why_it_ended(const Flow& flow, const Branch& branch) {
   if (goal_met(flow)) return Stop::goal;
   const auto& milestones = branch.outcome.milestones;
   if (!milestones.empty()) switch (milestones.back().end) {
-      case MilestoneEnd::accepted: break;
+      case MilestoneEnd::accepted:
+        break;
       case MilestoneEnd::gave_up:
-      case MilestoneEnd::attempts: return Stop::blocked;
-      case MilestoneEnd::plateau: return Stop::plateau;
-      case MilestoneEnd::budget: return Stop::budget;
-      case MilestoneEnd::user: return Stop::user;
+      case MilestoneEnd::attempts:
+        return Stop::blocked;
+      case MilestoneEnd::plateau:
+        return Stop::plateau;
+      case MilestoneEnd::budget:
+        return Stop::budget;
+      case MilestoneEnd::user:
+        return Stop::user;
     }
   return milestones.size() == branch.plan.milestones.size() ? Stop::exhausted : Stop::budget;
 }
@@ -105,8 +114,11 @@ std::optional<FailureCondition> failure_of(const Flow& flow, const Branch& branc
     }
   if (f.decision.empty()) return std::nullopt;
   const MilestoneOutcome& last = branch.outcome.milestones.back();
-  if (last.end != MilestoneEnd::accepted) f.because = fmt::format("r{} {} {}: {}", branch.plan.revision, last.id, name(last.end), last.why);
-  else f.because = fmt::format("r{} ended at {:.3f}x, the best is {:.3f}x", branch.plan.revision, branch.outcome.best_speedup, flow.best->score);
+  if (last.end != MilestoneEnd::accepted)
+    f.because = fmt::format("r{} {} {}: {}", branch.plan.revision, last.id, name(last.end), last.why);
+  else
+    f.because =
+        fmt::format("r{} ended at {:.3f}x, the best is {:.3f}x", branch.plan.revision, branch.outcome.best_speedup, flow.best->score);
   return f;
 }
 
@@ -135,21 +147,21 @@ Status end_branch(Flow& flow) {
   request["reverted"] = branch.outcome.reverted;
   request["failures"] = failures;
   FORGE_TRY(flow.desk.decide("branch.end", request));
-  flow.desk.say(fmt::format("branch r{} ends: {}, best {:.3f}x{}", branch.plan.revision, name(branch.outcome.stop), branch.outcome.best_speedup,
-                            branch.outcome.reverted ? ", reverted" : ""));
+  flow.desk.say(fmt::format("branch r{} ends: {}, best {:.3f}x{}", branch.plan.revision, name(branch.outcome.stop),
+                            branch.outcome.best_speedup, branch.outcome.reverted ? ", reverted" : ""));
   return {};
 }
 
 }  // namespace
 
 Status implement(Flow& flow, const Plan& plan) {
-  FORGE_TRY(start_branch(flow, plan));                 // with what earlier branches had before the earliest change
+  FORGE_TRY(start_branch(flow, plan));  // with what earlier branches had before the earliest change
   for (std::size_t i = static_cast<std::size_t>(flow.branches.back().kept); i < plan.milestones.size(); ++i) {
-    FORGE_TRY(build_milestone(flow, plan.milestones[i]));   // the coder at its bench
+    FORGE_TRY(build_milestone(flow, plan.milestones[i]));  // the coder at its bench
     if (flow.branches.back().outcome.milestones.back().end != MilestoneEnd::accepted) break;
     if (goal_met(flow) || budget_spent(flow)) break;
   }
-  return end_branch(flow);                             // becomes the best, or is reverted
+  return end_branch(flow);  // becomes the best, or is reverted
 }
 
 }  // namespace forge

@@ -13,21 +13,21 @@ namespace forge {
 namespace {
 
 Result<RunResult> passes(Flow& flow) {
-  FORGE_TRY(flow.desk.start(flow.task));           // what, on which machine, against whom
-  FORGE_TRY(survey(flow));                         // the sealed reference: time, noise floor, evidence; what is known of such cases
+  FORGE_TRY(flow.desk.start(flow.task));  // what, on which machine, against whom
+  FORGE_TRY(survey(flow));                // the sealed reference: time, noise floor, evidence; what is known of such cases
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, first_plan(flow));
   while (plan) {
-    FORGE_TRY(implement(flow, *plan));             // milestones in dependency order, every hand-in through the gate
-    if (const auto stop = stop_reason(flow)) {     // goal met, budget spent
+    FORGE_TRY(implement(flow, *plan));          // milestones in dependency order, every hand-in through the gate
+    if (const auto stop = stop_reason(flow)) {  // goal met, budget spent
       flow.result.stop = *stop;
       break;
     }
     flow.result.stop = flow.branches.back().outcome.stop;
-    if (!flow.task.revise) break;                  // the first plan only: its own reason stands
-    FORGE_TRY_ASSIGN(plan, revise(flow));          // exhausted, plateau or blocked; none when there is nothing left to decide
+    if (!flow.task.revise) break;          // the first plan only: its own reason stands
+    FORGE_TRY_ASSIGN(plan, revise(flow));  // exhausted, plateau or blocked; none when there is nothing left to decide
     if (!plan) flow.result.stop = budget_spent(flow) ? Stop::budget : Stop::exhausted;
   }
-  FORGE_TRY(finish(flow));                         // confirm the best of all branches afresh, harvest, seal, promote
+  FORGE_TRY(finish(flow));  // confirm the best of all branches afresh, harvest, seal, promote
   return flow.result;
 }
 
@@ -58,7 +58,8 @@ Status survey(Flow& flow) {
   request.lab = &flow.lab;
   FORGE_TRY_ASSIGN(request.reference, flow.desk.open());
   if (request.reference.present)
-    flow.desk.say(fmt::format("reference {} ({}): {}", request.reference.id, request.reference.description, format_seconds(request.reference.seconds)));
+    flow.desk.say(fmt::format("reference {} ({}): {}", request.reference.id, request.reference.description,
+                              format_seconds(request.reference.seconds)));
   else
     flow.desk.say("no reference: candidates are compared with each other");
   FORGE_TRY_ASSIGN(request.floor, flow.desk.measure_floor());
@@ -113,7 +114,11 @@ Result<std::optional<Plan>> revise(Flow& flow) {
     request.global_best_speedup = flow.best->score;
     request.best_decisions = flow.best->decisions;
     // What the reference's evidence says of the machine, scaled to the best kernel; the mix is of its own image, as the gate saw it.
-    Evidence evidence{.subject = "candidate " + flow.best->sha.substr(0, 12), .metrics = {}, .mix = flow.best->verdict.mix, .notes = {}, .hot_symbols = {}};
+    Evidence evidence{.subject = "candidate " + flow.best->sha.substr(0, 12),
+                      .metrics = {},
+                      .mix = flow.best->verdict.mix,
+                      .notes = {},
+                      .hot_symbols = {}};
     evidence.metrics["speedup"] = flow.best->score;
     if (const auto& m = flow.best->verdict.measurement()) evidence.metrics["seconds"] = m->seconds;
     evidence.metrics["spills"] = evidence.mix.spills;
@@ -125,7 +130,7 @@ Result<std::optional<Plan>> revise(Flow& flow) {
     request.best_evidence = evidence;
   }
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, flow.parts.architect->revise(request));
-  if (stop_requested()) return fail(Code::interrupted, "stopped");   // the lab was cut short: that is no decision
+  if (stop_requested()) return fail(Code::interrupted, "stopped");  // the lab was cut short: that is no decision
   if (plan) FORGE_TRY(adopt(flow, *plan));
   return plan;
 }

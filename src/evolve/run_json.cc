@@ -9,7 +9,11 @@ namespace {
 
 // The journal's hash chain has vouched for the text, so a wrong type here is an older format or a bug: one error for all of them.
 tl::unexpected<Error> malformed(const char* what) {
-  return fail(Error{.code = Code::bad_input, .message = "the journal's record is not readable", .file = {}, .line = 0, .field = what,
+  return fail(Error{.code = Code::bad_input,
+                    .message = "the journal's record is not readable",
+                    .file = {},
+                    .line = 0,
+                    .field = what,
                     .fix = "it was written by another version of forge; start a new run"});
 }
 
@@ -63,7 +67,7 @@ Json reference_to_json(const ReferenceInfo& r) {
 Json retrieved_to_json(const std::vector<Retrieved>& retrieved) {
   Json out = Json::array();
   for (const auto& r : retrieved) {
-    Json row{{"id", r.entry.id}, {"title", r.entry.title}, {"mechanism", r.entry.mechanism}, {"limitations", r.entry.limitations},
+    Json row{{"id", r.entry.id},       {"title", r.entry.title}, {"mechanism", r.entry.mechanism}, {"limitations", r.entry.limitations},
              {"state", name(r.state)}, {"effect", r.effect}};
     row["advice"] = Json::array();
     for (const auto& a : r.advice)
@@ -80,11 +84,16 @@ Json diagnostics_to_json(const std::vector<Diagnostic>& diagnostics) {
 }
 
 Json heritage_to_json(const Heritage& h) {
-  return Json{{"number", h.number}, {"parent", h.parent}, {"decisions", decisions_to_json(h.decisions)}, {"avoided", failures_to_json(h.avoided)}};
+  return Json{
+      {"number", h.number}, {"parent", h.parent}, {"decisions", decisions_to_json(h.decisions)}, {"avoided", failures_to_json(h.avoided)}};
 }
 
 Json spent_to_json(const Spent& s) {
-  return Json{{"candidates", s.candidates}, {"gate_seconds", s.gate_seconds}, {"wall_seconds", s.wall_seconds}, {"tokens", s.tokens}, {"dollars", s.dollars}};
+  return Json{{"candidates", s.candidates},
+              {"gate_seconds", s.gate_seconds},
+              {"wall_seconds", s.wall_seconds},
+              {"tokens", s.tokens},
+              {"dollars", s.dollars}};
 }
 
 Result<Decisions> read_decisions(const Json& j) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real parts put together around run(): a new run, the resume of one, and its replay. A replay gets a gate that refuses to
 // be asked; task, machine and heritage come from the record's first event, so that it measures and probes nothing.
+#include "evolve/start.h"
+
 #include <fmt/format.h>
 
 #include "agents/builtin.h"
 #include "device/cpu.h"
 #include "evolve/evolve.h"
 #include "evolve/run_json.h"
-#include "evolve/start.h"
 #include "vault/vault.h"
 
 namespace forge {
@@ -30,15 +31,26 @@ class RefusingGate final : public Gate {
 };
 
 // What the record's first event says.
-struct Recorded { Task task; Machine machine; Heritage heritage; std::string reference_id; };
+struct Recorded {
+  Task task;
+  Machine machine;
+  Heritage heritage;
+  std::string reference_id;
+};
 
 Result<Recorded> read_start(const std::vector<Event>& events, const std::string& file) {
   if (events.empty() || events.front().type != "run.start")
-    return fail(Error{.code = Code::not_found, .message = "the journal holds nothing to go on with", .file = file, .line = 1, .field = {},
+    return fail(Error{.code = Code::not_found,
+                      .message = "the journal holds nothing to go on with",
+                      .file = file,
+                      .line = 1,
+                      .field = {},
                       .fix = "start a new run; this folder can be deleted"});
   FORGE_TRY_ASSIGN(const Json request, parse_json(events.front().request, file));
   for (const char* key : {"task", "machine", "heritage"})
-    if (!request.contains(key)) return fail(Error{.code = Code::bad_input, .message = "run.start lacks a field", .file = file, .line = 1, .field = key, .fix = "start a new run"});
+    if (!request.contains(key))
+      return fail(Error{
+          .code = Code::bad_input, .message = "run.start lacks a field", .file = file, .line = 1, .field = key, .fix = "start a new run"});
   Recorded out;
   FORGE_TRY_ASSIGN(out.task, read_task(request["task"], file));
   FORGE_TRY_ASSIGN(out.machine, read_machine(request["machine"], file));
@@ -69,7 +81,8 @@ Result<Assembly> assemble(const Paths& paths, const Task& task, const Machine& m
   return a;
 }
 
-RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal& journal, const Heritage& heritage, const std::string& id) {
+RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal& journal, const Heritage& heritage,
+                  const std::string& id) {
   RunParts parts;
   parts.gate = &gate;
   parts.architect = a.architect.get();
@@ -85,8 +98,8 @@ RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal
 
 fs::path journal_file(const Store& store, const std::string& id) { return store.run_dir(id) / "journal.jsonl"; }
 
-Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const Machine& machine, const Heritage& heritage, const std::string& reference,
-                     const std::string& id, Journal::Mode mode, const Say& say) {
+Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const Machine& machine, const Heritage& heritage,
+                     const std::string& reference, const std::string& id, Journal::Mode mode, const Say& say) {
   FORGE_TRY_ASSIGN(Assembly assembly, assemble(paths, task, machine));
   Task for_gate = task;
   if (!reference.empty()) for_gate.reference = reference;
@@ -102,7 +115,8 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
   }
   // The index is only an index: a run that ended well is not lost because of it.
   if (const Status indexed = store.index_run(id); !indexed && say) say("the index was not updated: " + indexed.error().text());
-  if (!result && result.error().fix.empty()) result.error().fix = fmt::format("when the cause is gone, `forge run --resume {}` goes on", id);
+  if (!result && result.error().fix.empty())
+    result.error().fix = fmt::format("when the cause is gone, `forge run --resume {}` goes on", id);
   return result;
 }
 
@@ -147,11 +161,17 @@ Result<RunResult> resume_run(const Paths& paths, Store& store, const std::string
   FORGE_TRY_ASSIGN(const Recorded recorded, read_start(events, file));
   FORGE_TRY_ASSIGN(const Machine now, probe_cpu(recorded.machine.target));
   if (now.boot_id != recorded.machine.boot_id || now.device_class != recorded.machine.device_class)
-    return fail(Error{.code = Code::unsupported, .message = fmt::format("run {} was measured on {} in another boot; times are never compared across boots", id, recorded.machine.device_class),
-                      .file = file, .line = 1, .field = "machine", .fix = fmt::format("start a new run: forge run {}", recorded.task.operator_name)});
+    return fail(Error{.code = Code::unsupported,
+                      .message = fmt::format("run {} was measured on {} in another boot; times are never compared across boots", id,
+                                             recorded.machine.device_class),
+                      .file = file,
+                      .line = 1,
+                      .field = "machine",
+                      .fix = fmt::format("start a new run: forge run {}", recorded.task.operator_name)});
   if (say) say(fmt::format("resuming {}: {} recorded steps are repeated from the journal", id, events.size()));
   // The very reference that was chosen then; experts are not compared again.
-  return go(paths, store, recorded.task, recorded.machine, recorded.heritage, recorded.task.reference.rfind("gen:", 0) == 0 ? "" : recorded.reference_id, id, Journal::Mode::resume, say);
+  const std::string reference = recorded.reference_id.rfind("expert:", 0) == 0 ? recorded.reference_id : "";
+  return go(paths, store, recorded.task, recorded.machine, recorded.heritage, reference, id, Journal::Mode::resume, say);
 }
 
 Result<ReplayResult> replay_run(const Paths& paths, const Store& store, const std::string& run_id) {

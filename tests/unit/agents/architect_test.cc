@@ -15,7 +15,12 @@ struct ToyLab final : Lab {
     ++jobs;
     std::vector<Diagnostic> out;
     for (const auto& p : packages)
-      out.push_back({.label = p.origin, .ran = true, .problem = {}, .seconds = toy_ms(p.source), .against_first = toy_ms(packages[0].source) / toy_ms(p.source), .image_sha = {}});
+      out.push_back({.label = p.origin,
+                     .ran = true,
+                     .problem = {},
+                     .seconds = toy_ms(p.source),
+                     .against_first = toy_ms(packages[0].source) / toy_ms(p.source),
+                     .image_sha = {}});
     return out;
   }
   bool may_go_on() const override { return jobs < budget; }
@@ -88,7 +93,8 @@ TEST(Architect, WithoutKnowledgeThePlainChoices) {
 TEST(Architect, ACertifiedEntryDecidesAndIsCited) {
   auto architect = make_builtin_architect(toy_blueprint());
   auto request = toy_request();
-  request.knowledge = {entry("one-pass", EntryState::certified, 1.05, "pass", "one"), entry("streaming", EntryState::certified, 1.3, "store", "nontemporal"),
+  request.knowledge = {entry("one-pass", EntryState::certified, 1.05, "pass", "one"),
+                       entry("streaming", EntryState::certified, 1.3, "store", "nontemporal"),
                        entry("small-tile", EntryState::proposed, 1, "tile", "8")};
   const auto plan = architect->plan(request);
   ASSERT_TRUE(plan);
@@ -97,7 +103,7 @@ TEST(Architect, ACertifiedEntryDecidesAndIsCited) {
   EXPECT_EQ(d["pass"].choice, "one");
   EXPECT_EQ(d["store"].choice, "nontemporal");  // the stronger one, although it fits only after the other one
   EXPECT_EQ(d["store"].cites, std::vector<std::string>{"streaming"});
-  EXPECT_EQ(d["tile"].choice, "4");             // proposed only: no ground for a first plan
+  EXPECT_EQ(d["tile"].choice, "4");  // proposed only: no ground for a first plan
   ASSERT_EQ(plan->milestones.size(), 3u);
   ASSERT_EQ(plan->milestones[1].acceptance.mechanism.all.size(), 1u);
   EXPECT_EQ(plan->milestones[1].acceptance.mechanism.all[0].mnemonic, "vmovntps");
@@ -137,8 +143,17 @@ because = "it has more chains"
 [[signature]]
 mnemonic = "vfmadd*"
 )"));
-  Certification c{.device_class = "cpu:test", .device = "fake", .compiler = "none", .date = "2026-01-01T00:00:00Z", .commit = "0", .applicable = true, .comparison = Comparison::faster,
-                  .effect = {1.1, 1.2, 1.3}, .floor = 0.01, .outcome = EntryState::certified, .note = ""};
+  Certification c{.device_class = "cpu:test",
+                  .device = "fake",
+                  .compiler = "none",
+                  .date = "2026-01-01T00:00:00Z",
+                  .commit = "0",
+                  .applicable = true,
+                  .comparison = Comparison::faster,
+                  .effect = {1.1, 1.2, 1.3},
+                  .floor = 0.01,
+                  .outcome = EntryState::certified,
+                  .note = ""};
   ASSERT_TRUE(write_file_atomic(folder / "cpu" / "wide-tile" / "evidence" / "cpu_test.json", certification_to_json(c)));
   const auto choice = [&]() -> std::string {
     auto base = KnowledgeBase::load(folder);
@@ -218,7 +233,8 @@ TEST(Architect, TheLabPicksTheAlternativeThatGains) {
   EXPECT_EQ(d["pass"].choice, "one");
   EXPECT_EQ(lab.jobs, 1);
   const auto& evidence = d["store"].evidence;
-  EXPECT_TRUE(std::any_of(evidence.begin(), evidence.end(), [](const EvidenceItem& e) { return e.observed && e.text.rfind("lab: ", 0) == 0; }));
+  EXPECT_TRUE(
+      std::any_of(evidence.begin(), evidence.end(), [](const EvidenceItem& e) { return e.observed && e.text.rfind("lab: ", 0) == 0; }));
   accept(request, **revised, true);
   const auto second = architect->revise(request);
   ASSERT_TRUE(second && *second);
@@ -244,7 +260,8 @@ TEST(Architect, ARestartKeepsTheMilestonesBeforeTheChange) {
   auto architect = make_builtin_architect(toy_blueprint());
   ReviseRequest request;
   request.first = toy_request();
-  request.first.knowledge = {entry("one-pass", EntryState::certified, 1.05, "pass", "one"), entry("streaming", EntryState::certified, 1.3, "store", "nontemporal")};
+  request.first.knowledge = {entry("one-pass", EntryState::certified, 1.05, "pass", "one"),
+                             entry("streaming", EntryState::certified, 1.3, "store", "nontemporal")};
   const auto first = architect->plan(request.first);
   ASSERT_TRUE(first);
   accept(request, *first, true);

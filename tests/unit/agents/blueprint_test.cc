@@ -17,8 +17,15 @@ const char* const kOperators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_
 const char* const kTargets[] = {"cpu:x86-64-avx512", "cpu:x86-64-avx2"};
 
 Names machine(const TargetSpec& target) {
-  return {{"l1d_bytes", 32768}, {"l2_bytes", 1 << 20}, {"l3_bytes", 32 << 20}, {"cores", 2}, {"vector_bits", target.vector_bits}, {"has_avx512", target.vector_bits == 512},
-          {"has_avx512_bf16", target.vector_bits == 512}, {"line_bytes", 64}, {"page_bytes", 4096}};
+  return {{"l1d_bytes", 32768},
+          {"l2_bytes", 1 << 20},
+          {"l3_bytes", 32 << 20},
+          {"cores", 2},
+          {"vector_bits", target.vector_bits},
+          {"has_avx512", target.vector_bits == 512},
+          {"has_avx512_bf16", target.vector_bits == 512},
+          {"line_bytes", 64},
+          {"page_bytes", 4096}};
 }
 
 Paths shipped() {
@@ -37,7 +44,9 @@ class BlueprintFolder : public testing::Test {
     m_paths.data = m_dir->path();
     m_folder = m_dir->path() / "blueprints" / "cpu" / "toy";
     ASSERT_TRUE(make_dirs(m_folder));
-    ASSERT_TRUE(write_file_atomic(m_folder / "kernel.cpp.in", "// {{target}} {{operator}}\nint rows = {{tile_rows}}, columns = {{tile_columns}};\n#define STORE_{{store}} 1\nint l2 = {{l2_bytes}};\n"));
+    ASSERT_TRUE(write_file_atomic(m_folder / "kernel.cpp.in",
+                                  "// {{target}} {{operator}}\nint rows = {{tile_rows}}, columns = {{tile_columns}};\n#define "
+                                  "STORE_{{store}} 1\nint l2 = {{l2_bytes}};\n"));
     ASSERT_TRUE(write_file_atomic(m_folder / "launch.toml.in", "grid = \"{{ahead}} + {{store_is_fast}}\"\n"));
   }
 
@@ -204,7 +213,12 @@ TEST_F(BlueprintFolder, NamesWhatIsMissing) {
 
 // ---- the blueprints that we ship ----
 
-struct Shipped { Blueprint blueprint; Definition definition; TargetSpec target; Names names; };
+struct Shipped {
+  Blueprint blueprint;
+  Definition definition;
+  TargetSpec target;
+  Names names;
+};
 
 Shipped open_shipped(const std::string& op, const std::string& target_name) {
   Shipped s;
@@ -241,9 +255,22 @@ testing::AssertionResult compiles(const Shipped& s, const KernelPackage& p) {
   const auto dir = TempDir::make("render");
   if (!dir) return testing::AssertionFailure() << dir.error().text();
   if (!write_file_atomic(dir->path() / "kernel.cpp", p.source)) return testing::AssertionFailure() << "write";
-  if (!write_file_atomic(dir->path() / "forge_args.h", make_args_header(*plan, s.definition, s.target))) return testing::AssertionFailure() << "write";
+  if (!write_file_atomic(dir->path() / "forge_args.h", make_args_header(*plan, s.definition, s.target)))
+    return testing::AssertionFailure() << "write";
   ProcessOptions run;
-  run.argv = {"g++", "-std=c++20", "-O0", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable", "-fsyntax-only", "kernel.cpp"};
+  run.argv = {"g++",
+              "-std=c++20",
+              "-O0",
+              "-ffreestanding",
+              "-fno-exceptions",
+              "-fno-rtti",
+              "-Wall",
+              "-Wextra",
+              "-Werror",
+              "-Wno-unused-function",
+              "-Wno-unused-const-variable",
+              "-fsyntax-only",
+              "kernel.cpp"};
   run.argv.insert(run.argv.end(), s.target.flags.begin(), s.target.flags.end());
   run.env = {"PATH=/usr/bin:/bin", "LC_ALL=C"};
   run.cwd = dir->path();
@@ -325,7 +352,8 @@ TEST(ShippedBlueprints, OptionsWithASignatureShowItInTheImage) {
         const auto p = render(s.blueprint, choices, s.target, s.names);
         ASSERT_TRUE(p) << p.error().text();
         const auto image = builder.build(*p, s.definition, s.target);
-        ASSERT_TRUE(image) << op << " " << target << ": " << describe(choices) << image.error().detail << "\n" << image.error().log.substr(0, 2000);
+        ASSERT_TRUE(image) << op << " " << target << ": " << describe(choices) << image.error().detail << "\n"
+                           << image.error().log.substr(0, 2000);
         const auto mix = disassemble_object(image->bytes);
         ASSERT_TRUE(mix) << mix.error().text();
         EXPECT_EQ(mix->undecoded, 0);
@@ -333,13 +361,15 @@ TEST(ShippedBlueprints, OptionsWithASignatureShowItInTheImage) {
           for (const BlueprintOption& o : d.options) {
             if (o.signature.empty() || choices.at(d.name) != o.value) continue;
             const SignatureResult seen = check_signature(o.signature, *mix);
-            EXPECT_TRUE(seen.ok) << op << " " << target << ": " << d.name << "=" << o.value << ": " << (seen.found.empty() ? "" : seen.found[0]);
+            EXPECT_TRUE(seen.ok) << op << " " << target << ": " << d.name << "=" << o.value << ": "
+                                 << (seen.found.empty() ? "" : seen.found[0]);
           }
         if (choices != all.front()) continue;
         for (const BlueprintDecision& d : s.blueprint.decisions)  // the plain choice must not pass for a mechanism
           for (const BlueprintOption* o : possible(d, s.names))
             if (!o->signature.empty() && d.name != "prefetch_a" && d.name != "broadcast") {  // packing prefetches and broadcasts too
-              EXPECT_FALSE(check_signature(o->signature, *mix).ok) << op << " " << target << ": " << d.name << "=" << o->value << " by default";
+              EXPECT_FALSE(check_signature(o->signature, *mix).ok)
+                  << op << " " << target << ": " << d.name << "=" << o->value << " by default";
             }
       }
     }

@@ -65,7 +65,12 @@ struct ToyBench final : Workbench {
     jobs.push_back(packages.size());
     std::vector<Diagnostic> out;
     for (const auto& p : packages)
-      out.push_back({.label = p.origin, .ran = true, .problem = {}, .seconds = toy_ms(p.source), .against_first = toy_ms(packages[0].source) / toy_ms(p.source), .image_sha = {}});
+      out.push_back({.label = p.origin,
+                     .ran = true,
+                     .problem = {},
+                     .seconds = toy_ms(p.source),
+                     .against_first = toy_ms(packages[0].source) / toy_ms(p.source),
+                     .image_sha = {}});
     return out;
   }
   Result<Evidence> examine(const KernelPackage&) override { return Evidence{}; }
@@ -82,7 +87,8 @@ TEST(Coder, RendersTheMilestonesChoicesOverTheBranch) {
   ASSERT_TRUE(coder->work(bench));
   ASSERT_EQ(bench.handed_in.size(), 1u);
   EXPECT_EQ(bench.handed_in[0].source, "tile=8 pass=one store=regular unroll=4");
-  EXPECT_EQ(bench.recorded[0], (std::vector<std::pair<std::string, std::string>>{{"tile", "8"}, {"pass", "one"}, {"store", "regular"}, {"unroll", "4"}}));
+  EXPECT_EQ(bench.recorded[0],
+            (std::vector<std::pair<std::string, std::string>>{{"tile", "8"}, {"pass", "one"}, {"store", "regular"}, {"unroll", "4"}}));
   EXPECT_TRUE(bench.jobs.empty());  // nothing was left open
 }
 
@@ -149,7 +155,8 @@ TEST(Coder, AblationsPutOneDecisionBackAtATime) {
   PlanRequest request;
   request.machine.target.name = "cpu:x86-64-avx2";
   request.machine.properties = {{"vector_bits", 256}};
-  const auto ablations = make_builtin_coder(toy_blueprint())->ablations(request, {{"tile", "8"}, {"pass", "one"}, {"store", "nontemporal"}, {"unroll", "2"}});
+  const auto ablations =
+      make_builtin_coder(toy_blueprint())->ablations(request, {{"tile", "8"}, {"pass", "one"}, {"store", "nontemporal"}, {"unroll", "2"}});
   ASSERT_TRUE(ablations);
   ASSERT_EQ(ablations->size(), 2u);  // pass=two is not possible with the streaming store
   EXPECT_EQ((*ablations)[0].decision, "tile");

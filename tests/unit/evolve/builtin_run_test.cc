@@ -71,7 +71,8 @@ TEST(BuiltinRun, ALaterGenerationDoesNotRepeatButSeesThatNothingIsLeft) {
   ToyWorld second;
   second.gate.reference.id = "gen0:" + gen0->generation->id.substr(0, 12);
   second.gate.reference.seconds = toy_ms(gen0->generation->package.source) * 1e-3;
-  const auto gen1 = forge_in_memory(second, {.number = 1, .parent = gen0->generation->id, .decisions = gen0->generation->decisions, .avoided = gen0->failures});
+  const auto gen1 = forge_in_memory(
+      second, {.number = 1, .parent = gen0->generation->id, .decisions = gen0->generation->decisions, .avoided = gen0->failures});
   ASSERT_TRUE(gen1) << gen1.error().text();
   EXPECT_FALSE(gen1->sealed);  // the gain is within the floor
   EXPECT_LT(gen1->spent.candidates, gen0->spent.candidates);
@@ -79,10 +80,14 @@ TEST(BuiltinRun, ALaterGenerationDoesNotRepeatButSeesThatNothingIsLeft) {
 
 TEST(BuiltinRun, AnImprovableReferenceIsImproved) {
   ToyWorld world;
-  const KernelPackage reference{.source_name = "kernel.cpp", .source = "tile=4 pass=one store=nontemporal unroll=1", .plan_text = "format = 1", .origin = {}};
+  const KernelPackage reference{
+      .source_name = "kernel.cpp", .source = "tile=4 pass=one store=nontemporal unroll=1", .plan_text = "format = 1", .origin = {}};
   world.gate.reference.id = "gen0:abc";
   world.gate.reference.seconds = toy_ms(reference.source) * 1e-3;
-  const auto gen1 = forge_in_memory(world, {.number = 1, .parent = "abc", .decisions = {{"tile", "4"}, {"pass", "one"}, {"store", "nontemporal"}, {"unroll", "1"}}, .avoided = {}});
+  const auto gen1 = forge_in_memory(world, {.number = 1,
+                                            .parent = "abc",
+                                            .decisions = {{"tile", "4"}, {"pass", "one"}, {"store", "nontemporal"}, {"unroll", "1"}},
+                                            .avoided = {}});
   ASSERT_TRUE(gen1 && gen1->generation) << (gen1 ? "not sealed" : gen1.error().text());
   EXPECT_EQ(gen1->generation->package.source, "tile=8 pass=one store=nontemporal unroll=2");
   EXPECT_EQ(gen1->generation->number, 1);

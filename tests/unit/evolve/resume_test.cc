@@ -22,11 +22,14 @@ struct Story {
   ScriptedArchitect architect;
   ScriptedCoder coder;
   Story()
-      : architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)}),
-                   plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "streaming")}, kNotWorse)}, 1, 1),
-                   plan_of({milestone(0, {decision("D0.1", "tile", "16")})}, 2, 0)}),
+      : architect(
+            {plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)}),
+             plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "streaming")}, kNotWorse)}, 1,
+                     1),
+             plan_of({milestone(0, {decision("D0.1", "tile", "16")})}, 2, 0)}),
         coder({times({"a", "b"}), hands_in("x"), hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}),
-               hands_in("slow", {{"tile", "8"}, {"store", "streaming"}}), hands_in("c", {{"tile", "8"}, {"store", "streaming"}}), hands_in("slow", {{"tile", "16"}})}) {
+               hands_in("slow", {{"tile", "8"}, {"store", "streaming"}}), hands_in("c", {{"tile", "8"}, {"store", "streaming"}}),
+               hands_in("slow", {{"tile", "16"}})}) {
     world.ms = {{"a", 0.9}, {"b", 0.8}, {"c", 0.7}, {"slow", 1.5}};
     world.refused = {{"x", Reason::wrong_result}};
   }
@@ -95,14 +98,16 @@ TEST_F(Resume, KilledAfterAnyStep) {
     ASSERT_TRUE(result) << kept << ": " << result.error().text();
     EXPECT_EQ(outline(*result), m_outline) << kept;
     const auto recorded = std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept));
-    EXPECT_EQ(story.world.asked() + asked_of_the_gate(recorded), total) << "something was measured twice, or not at all, after " << kept << " events";
+    EXPECT_EQ(story.world.asked() + asked_of_the_gate(recorded), total)
+        << "something was measured twice, or not at all, after " << kept << " events";
     EXPECT_EQ(lines(file).size(), all.size()) << kept;
   }
 }
 
 TEST_F(Resume, AFailingGateLeavesARunThatCanBeResumed) {
   Story story;
-  story.world.gate.fail["confirm"].push_back(Error{.code = Code::disk_full, .message = "no space", .file = {}, .line = 0, .field = {}, .fix = {}});
+  story.world.gate.fail["confirm"].push_back(
+      Error{.code = Code::disk_full, .message = "no space", .file = {}, .line = 0, .field = {}, .fix = {}});
   const fs::path file = m_dir.path() / "full.jsonl";
   {
     auto journal = Journal::open(file, Journal::Mode::create);
@@ -120,7 +125,8 @@ TEST_F(Resume, AFailingGateLeavesARunThatCanBeResumed) {
 
 TEST_F(Resume, AnErrorOfTheGateEndsTheRunWhateverTheCoderMakesOfIt) {
   Story story;
-  story.world.gate.fail["time"].push_back(Error{.code = Code::crashed, .message = "the runner is gone", .file = {}, .line = 0, .field = {}, .fix = {}});
+  story.world.gate.fail["time"].push_back(
+      Error{.code = Code::crashed, .message = "the runner is gone", .file = {}, .line = 0, .field = {}, .fix = {}});
   auto journal = Journal::open({}, Journal::Mode::memory);
   const auto result = story.world.go(story.architect, story.coder, *journal);
   ASSERT_FALSE(result);

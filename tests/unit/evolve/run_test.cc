@@ -30,7 +30,9 @@ struct Trial {
   }
 };
 
-Plan two_steps() { return plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)}); }
+Plan two_steps() {
+  return plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)});
+}
 
 TEST(Run, BuildsThePlanToItsEndAndSealsTheBest) {
   Trial r;
@@ -120,7 +122,8 @@ TEST(Run, PlateauAfterFiveCorrectHandInsWithoutAGain) {
   Trial r;
   r.world.ms = {{"a", 0.9}, {"slow", 1.5}};
   ScriptedArchitect architect({two_steps()});
-  ScriptedCoder coder({hands_in("a"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("a")});
+  ScriptedCoder coder(
+      {hands_in("a"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("slow"), hands_in("a")});
   const RunResult& result = r.go(architect, coder);
   EXPECT_EQ(result.branches.at(0).stop, Stop::plateau);
   EXPECT_EQ(result.spent.candidates, 6);
@@ -144,7 +147,8 @@ TEST(Run, ABranchThatIsNoBetterIsRevertedWithItsFailureCondition) {
   r.world.ms = {{"a", 0.9}, {"b", 0.8}, {"c", 0.95}};
   const Plan revised = plan_of({milestone(0, {decision("D0.1", "tile", "16")})}, 1, 0);
   ScriptedArchitect architect({two_steps(), revised});
-  ScriptedCoder coder({hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}), hands_in("c", {{"tile", "16"}})});
+  ScriptedCoder coder(
+      {hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}), hands_in("c", {{"tile", "16"}})});
   const RunResult& result = r.go(architect, coder);
   ASSERT_EQ(result.branches.size(), 2u);
   EXPECT_FALSE(result.branches[0].reverted);
@@ -163,7 +167,8 @@ TEST(Run, ARevisionThatPaysBecomesTheBest) {
   r.world.ms = {{"a", 0.9}, {"b", 0.8}, {"c", 0.7}};
   const Plan revised = plan_of({two_steps().milestones[0], milestone(1, {decision("D1.1", "store", "streaming")}, kNotWorse)}, 1, 1);
   ScriptedArchitect architect({two_steps(), revised});
-  ScriptedCoder coder({hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}), hands_in("c", {{"tile", "8"}, {"store", "streaming"}})});
+  ScriptedCoder coder({hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}),
+                       hands_in("c", {{"tile", "8"}, {"store", "streaming"}})});
   const RunResult& result = r.go(architect, coder);
   ASSERT_EQ(result.branches.size(), 2u);
   EXPECT_FALSE(result.branches[1].reverted);
@@ -242,7 +247,8 @@ TEST(Run, ALaterGenerationIsTimedAgainstTheExpertDirectly) {
   ScriptedArchitect architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")})})});
   ScriptedCoder coder({hands_in("a")});
   auto journal = Journal::open({}, Journal::Mode::memory);
-  const auto result = world.go(architect, coder, *journal, {.number = 1, .parent = "abc", .decisions = {{"tile", "4"}}, .avoided = {{"tile", "32", "slow"}}});
+  const auto result = world.go(architect, coder, *journal,
+                               {.number = 1, .parent = "abc", .decisions = {{"tile", "4"}}, .avoided = {{"tile", "32", "slow"}}});
   ASSERT_TRUE(result && result->generation);
   EXPECT_EQ(result->generation->number, 1);
   EXPECT_EQ(result->generation->parent, "abc");
