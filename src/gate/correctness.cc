@@ -27,6 +27,7 @@ Result<CorrectnessRun> run_correctness(Judge& judge, Runner& runner, const Image
     auto call = call_on(*stage, image, workers);
     if (!call) {
       if (call.error().code == Code::unsupported) return failed(Reason::unsupported_shape, stage->label() + ": " + call.error().message);
+      if (call.error().field == "workspace.bytes") return failed(Reason::workspace_too_large, stage->label() + ": " + call.error().message);
       if (call.error().code == Code::bad_input) return failed(Reason::plan_invalid, stage->label() + ": " + call.error().text());
       return tl::unexpected(call.error());
     }
