@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "knowledge/knowledge.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "build/build.h"
+
+namespace forge {
+namespace {
+
+const char* const kEntry = R"(# a comment that must survive
+format = 1
+id = "ID"
+title = "Title of ID"
+targets = ["cpu:*"]
+mechanism = "streams whole lines"
+applies = "output_bytes > l3_bytes"
+symptoms = ["slow stores"]
+limitations = []
+origin = "a test"
+
+[probe]
+operator = "stream_f32"
+min_effect = 0.05
+
+[[advice]]
+decision = "store"
+value = "nontemporal"
+when = "memory_percent < 90"
+because = "a test says so"
+)";
+
+class KnowledgeTest : public testing::Test {
+ protected:
+  TempDir dir = std::move(*TempDir::make("knowledge"));
+  Machine machine;
+  KnowledgeTest() {
+    machine.target = *find_target("cpu:x86-64-avx2");
+    machine.device_class = "cpu:Test-1-1";
+    machine.properties = {{"l3_bytes", 1000}};
+  }
+  void add(const std::string& id, const std::string& change_from = "", const std::string& change_to = "") {
+    std::string text = kEntry;
+    for (std::size_t at; (at = text.find("ID")) != std::string::npos;) text.replace(at, 2, id);
+    if (!change_from.empty()) text.replace(text.find(change_from), change_from.size(), change_to);
+    fs::create_directories(dir.path() / "cpu" / id);
+    std::ofstream(dir.path() / "cpu" / id / "entry.toml") << text;
+  }
+  void certify_as(const std::string& id, EntryState outcome, double effect, bool applicable = true) {
+    Entry e = *KnowledgeBase::load(dir.path())->find(id);
+    Certification c;
+    c.device_class = machine.device_class;
+    c.applicable = applicable;
+    c.comparison = effect > 1 ? Comparison::faster : Comparison::same;
+    c.effect = {effect - 0.01, effect, effect + 0.01};
+    c.outcome = outcome;
+    ASSERT_TRUE(write_certification(e, c));
+  }
+  std::vector<Retrieved> get(Names names) { return retrieve(*KnowledgeBase::load(dir.path()), machine, names); }
+  const Names big = {{"output_bytes", 2000}, {"l3_bytes", 1000}, {"memory_percent", 50}};
+};
+
+TEST_F(KnowledgeTest, RetrievesWhatAppliesAndOnlyTheAdviceWhoseConditionHolds) {
+  add("a");
+  ASSERT_EQ(get(big).size(), 1u);
+  EXPECT_EQ(get(big)[0].advice.size(), 1u);
+  Names fast = big;
+  fast["memory_percent"] = 95;
+  EXPECT_TRUE(get(fast)[0].advice.empty());
+  Names small = big;
+  small["output_bytes"] = 10;
+  EXPECT_TRUE(get(small).empty());
+  EXPECT_TRUE(get({}).empty()) << "an unknown name must make a condition false";
+}
+
+TEST_F(KnowledgeTest, StrongestCertifiedEffectFirst) {
+  add("a"), add("b"), add("c");
+  certify_as("b", EntryState::certified, 1.3);
+  certify_as("c", EntryState::certified, 1.5);
+  const auto found = get(big);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].entry.id, "c");
+  EXPECT_EQ(found[1].entry.id, "b");
+  EXPECT_EQ(found[2].entry.id, "a");
+  EXPECT_DOUBLE_EQ(found[2].effect, 1);
+  EXPECT_EQ(found[2].state, EntryState::proposed);
+}
+
+TEST_F(KnowledgeTest, RefutedHereAndRetiredAreLeftOut) {
+  add("a"), add("b");
+  certify_as("a", EntryState::refuted, 0.99);
+  ASSERT_TRUE(set_retired(dir.path(), "b", true));
+  EXPECT_TRUE(get(big).empty());
+  machine.device_class = "cpu:Other-2-2";  // refuted on one class says nothing of another
+  EXPECT_EQ(get(big).size(), 1u);
+}
+
+TEST_F(KnowledgeTest, NotApplicableHereIsNoCertification) {
+  add("a");
+  certify_as("a", EntryState::proposed, 1, false);
+  ASSERT_EQ(get(big).size(), 1u);
+  EXPECT_EQ(get(big)[0].state, EntryState::proposed);
+}
+
+TEST_F(KnowledgeTest, RetiringKeepsTheFileAndCanBeTakenBack) {
+  add("a");
+  const std::string before = *read_file(dir.path() / "cpu/a/entry.toml");
+  ASSERT_TRUE(set_retired(dir.path(), "a", true));
+  EXPECT_NE(read_file(dir.path() / "cpu/a/entry.toml")->find("a comment that must survive"), std::string::npos);
+  EXPECT_TRUE(KnowledgeBase::load(dir.path())->find("a")->retired);
+  ASSERT_TRUE(set_retired(dir.path(), "a", false));
+  EXPECT_FALSE(KnowledgeBase::load(dir.path())->find("a")->retired);
+  EXPECT_EQ(*read_file(dir.path() / "cpu/a/entry.toml"), before);
+  auto missing = set_retired(dir.path(), "aa", true);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::not_found);
+}
+
+TEST_F(KnowledgeTest, AFolderWithAnotherNameThanItsIdIsRefused) {
+  add("a");
+  fs::rename(dir.path() / "cpu/a", dir.path() / "cpu/b");
+  auto r = KnowledgeBase::load(dir.path());
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().field, "id");
+}
+
+TEST_F(KnowledgeTest, SearchRanksTitlesAboveBodies) {
+  add("a"), add("lines");
+  const KnowledgeBase base = *KnowledgeBase::load(dir.path());
+  const auto found = base.search("lines");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0]->id, "lines");
+  EXPECT_TRUE(base.search("nothing-of-the-kind").empty());
+}
+
+TEST_F(KnowledgeTest, LedgerSurvivesATornLineAndRepeats) {
+  const UseRow row{.entry = "a", .operator_name = "gemm_f32", .run = "r1", .generation = "g", .use = Use::cited};
+  ASSERT_TRUE(record_uses(dir.path(), {row}));
+  std::ofstream(dir.path() / "uses.jsonl", std::ios::app) << R"({"entry":"b","oper)";
+  ASSERT_TRUE(record_uses(dir.path(), {row, {.entry = "c", .operator_name = "gemm_f32", .run = "r1", .generation = "g", .use = Use::adopted}}));
+  const auto uses = read_uses(dir.path());
+  ASSERT_TRUE(uses);
+  ASSERT_EQ(uses->size(), 2u);  // a once, c; the torn b is gone
+  EXPECT_EQ((*uses)[1].entry, "c");
+  EXPECT_EQ((*uses)[1].use, Use::adopted);
+}
+
+TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsSignature) {
+  const fs::path root = fs::path(FORGE_SOURCE_DIR) / "knowledge";
+  const auto base = KnowledgeBase::load(root);
+  ASSERT_TRUE(base) << base.error().text();
+  EXPECT_GE(base->entries().size(), 8u);
+  auto compiler = find_cpu_compiler();
+  ASSERT_TRUE(compiler);
+  Builder builder(**compiler, {});
+  int with_signature = 0;
+  for (const Entry& e : base->entries()) {
+    SCOPED_TRACE(e.id);
+    EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
+    const auto json = read_file(root / "operators" / e.probe_operator / "definition.json");
+    ASSERT_TRUE(json) << json.error().text();
+    const Definition definition = *parse_definition(*json, "definition.json");
+    const TargetSpec target = *find_target(e.probe_requires.empty() ? "cpu:x86-64-avx2" : "cpu:x86-64-avx512");
+    SignatureResult seen[2];
+    int i = 0;
+    for (const char* side : {"baseline", "mechanism"}) {
+      KernelPackage package = *read_package_folder(fs::path(e.folder) / side);
+      package.plan_text.replace(package.plan_text.find("{{target}}"), 10, target.name);
+      const auto image = builder.build(package, definition, target);
+      ASSERT_TRUE(image) << side << ": " << image.error().detail << image.error().log;
+      seen[i++] = check_signature(e.signature, *disassemble_object(image->bytes));
+    }
+    if (e.signature.empty()) continue;
+    ++with_signature;
+    EXPECT_TRUE(seen[1].ok) << "the mechanism does not show its own signature";
+    if (e.id != "online-softmax") EXPECT_FALSE(seen[0].ok) << "the baseline shows the mechanism's signature";  // its two sweeps use the same instructions
+  }
+  EXPECT_GE(with_signature, 8);
+}
+
+}  // namespace
+}  // namespace forge
