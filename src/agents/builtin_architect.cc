@@ -258,7 +258,7 @@ Result<std::optional<Step>> BuiltinArchitect::next_step(const PlanRequest& reque
     std::optional<Step> winner;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       m_tried.insert(structure_of(m_blueprint, applied(batch[i])));
-      const bool ran = i + 1 < timed.size() && timed[i + 1].ran;
+      const bool ran = told_apart(timed, i + 1);
       m_lab[batch[i].changes.front()] = {structure_of(m_blueprint, base), ran ? timed[i + 1].against_first : 0};
       if (ran && timed[i + 1].against_first > gain) gain = timed[i + 1].against_first, winner = batch[i];
     }
@@ -277,7 +277,7 @@ void BuiltinArchitect::remember(const PlanRequest& request, const Choices& base,
   for (const auto& [change, memory] : m_lab)
     reasons.against[change] = memory.gain > 0 ? fmt::format("lab: {:.3f}x of the best kernel of its time{}", memory.gain,
                                                             memory.base == structure_of(m_blueprint, base) ? "" : ", around other choices")
-                                              : "lab: it did not run";
+                                              : "lab: it did not run, or is the very same image";
 }
 
 // A later generation begins where the reference's makers ended: their decisions, one alternative that the lab finds better

@@ -92,8 +92,8 @@ Result<bool> BuiltinCoder::tune(Session& s) const {
   FORGE_TRY_ASSIGN(const auto timed, s.bench.time(packages));
   double best = 1 + std::max(s.bench.noise_floor(), 0.005);
   const Variant* winner = nullptr;
-  for (std::size_t i = 0; i < variants.size() && i + 1 < timed.size(); ++i)
-    if (timed[i + 1].ran && timed[i + 1].against_first > best) best = timed[i + 1].against_first, winner = &variants[i];
+  for (std::size_t i = 0; i < variants.size(); ++i)
+    if (told_apart(timed, i + 1) && timed[i + 1].against_first > best) best = timed[i + 1].against_first, winner = &variants[i];
   if (winner) s.choices[winner->decision] = winner->value;
   return winner != nullptr;
 }

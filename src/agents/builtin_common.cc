@@ -37,6 +37,11 @@ Decisions to_decisions(const Blueprint& blueprint, const Choices& choices) {
   return out;
 }
 
+bool told_apart(const std::vector<Diagnostic>& timed, std::size_t i) {
+  if (i >= timed.size() || !timed[i].ran || !timed[0].ran) return false;
+  return timed[i].image_sha.empty() || timed[i].image_sha != timed[0].image_sha;
+}
+
 std::string structure_of(const Blueprint& blueprint, const Choices& choices) {
   std::string out;
   for (const auto& d : blueprint.decisions)

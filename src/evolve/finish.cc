@@ -71,7 +71,7 @@ Status harvest(Flow& flow, const Candidate& best) {
   FORGE_TRY_ASSIGN(const auto timed, flow.desk.time("harvest", "", packages));
   std::vector<Ablation> measured;
   for (std::size_t i = 0; i < ablations.size() && i + 1 < timed.size(); ++i) {
-    if (!timed[i + 1].ran || !(timed[i + 1].against_first > 0)) continue;
+    if (!timed[i + 1].ran || !(timed[i + 1].against_first > 0) || timed[i + 1].image_sha == timed[0].image_sha) continue;
     ablations[i].effect = 1 / timed[i + 1].against_first;
     flow.desk.say(fmt::format("harvest: {}={} is worth {:.3f}x against {}", ablations[i].decision, ablations[i].value, ablations[i].effect,
                               ablations[i].alternative));

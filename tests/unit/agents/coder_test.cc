@@ -24,7 +24,7 @@ struct ToyBench final : Workbench {
   std::vector<std::vector<std::pair<std::string, std::string>>> recorded;
   std::vector<std::size_t> jobs;
   std::string gave_up;
-  bool accepted = false;
+  bool accepted = false, one_image = false;
 
   ToyBench() {
     m_definition.name = "toy";
@@ -70,7 +70,7 @@ struct ToyBench final : Workbench {
                      .problem = {},
                      .seconds = toy_ms(p.source),
                      .against_first = toy_ms(packages[0].source) / toy_ms(p.source),
-                     .image_sha = {}});
+                     .image_sha = one_image ? "the same" : ""});
     return out;
   }
   Result<Evidence> examine(const KernelPackage&) override { return Evidence{}; }
@@ -100,6 +100,14 @@ TEST(Coder, TunesWithinTheRangeBeforeItHandsIn) {
   EXPECT_EQ(bench.jobs, std::vector<std::size_t>{3});  // the current one and the two others
   ASSERT_EQ(bench.handed_in.size(), 1u);
   EXPECT_NE(bench.handed_in[0].source.find("unroll=2"), std::string::npos);
+}
+
+TEST(Coder, AVariantWithTheSameImageIsNoise) {
+  ToyBench bench;
+  bench.one_image = true;
+  bench.decide("unroll", "1", {"1", "2", "4"});
+  ASSERT_TRUE(make_builtin_coder(toy_blueprint())->work(bench));
+  EXPECT_NE(bench.handed_in.at(0).source.find("unroll=1"), std::string::npos);
 }
 
 TEST(Coder, NeverLeavesTheRange) {

@@ -175,7 +175,8 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
     if (e.signature.empty()) continue;
     ++with_signature;
     EXPECT_TRUE(seen[1].ok) << "the mechanism does not show its own signature";
-    if (e.id != "online-softmax") EXPECT_FALSE(seen[0].ok) << "the baseline shows the mechanism's signature";  // its two sweeps use the same instructions
+    if (e.id == "online-softmax") continue;  // its two sweeps use the same instructions
+    EXPECT_FALSE(seen[0].ok) << "the baseline shows the mechanism's signature";
   }
   EXPECT_GE(with_signature, 8);
 }
