@@ -110,9 +110,14 @@ Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
   // The rest of the file, comments included, stays as its author wrote it. Top-level keys come before the first table.
   std::string out;
-  bool placed = false;
+  bool placed = false, dropped = false;
   for (const std::string& line : split(text, '\n')) {
-    if (!placed && trim(line).starts_with("retired")) continue;
+    if (!placed && trim(line).starts_with("retired")) {
+      dropped = true;
+      continue;
+    }
+    if (dropped && trim(line).empty() && out.ends_with("\n\n")) continue;  // the blank line that came with it
+    dropped = false;
     if (!placed && trim(line).starts_with("[")) {
       if (retired) out += "retired = true\n\n";
       placed = true;

@@ -52,7 +52,8 @@ class Store {
 class Lease {
  public:
   enum class Kind { measure, build };
-  static Result<Lease> take(Kind);      // waits, with a progress line; Code::interrupted on Ctrl-C
+  static constexpr const char* kFile = "/tmp/forge-device.lock";
+  static Result<Lease> take(Kind, const char* file = kFile);   // waits, with a progress line; Code::interrupted on Ctrl-C. Other files: tests
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) noexcept = default;
   double waited_seconds() const { return m_waited; }

@@ -95,13 +95,15 @@ TEST_F(StoreTest, AHomeThatCannotBeMadeIsSaid) {
 }
 
 TEST(Lease, MeasuringExcludesBuildingInAnotherProcess) {
-  auto lease = Lease::take(Lease::Kind::measure);
+  TempDir dir = std::move(*TempDir::make());  // a lock of its own: another forge may be measuring on this machine
+  const std::string file = dir.path() / "lock";
+  auto lease = Lease::take(Lease::Kind::measure, file.c_str());
   ASSERT_TRUE(lease);
   const pid_t pid = fork();
   if (pid == 0) {
     alarm(20);
     const double start = monotonic_seconds();
-    auto mine = Lease::take(Lease::Kind::build);
+    auto mine = Lease::take(Lease::Kind::build, file.c_str());
     _exit(mine && monotonic_seconds() - start > 0.2 ? 0 : 1);
   }
   usleep(400'000);
