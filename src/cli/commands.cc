@@ -32,6 +32,7 @@ int main_of_forge(int argc, char** argv) {
   add_history(app, action);
   add_knowledge(app, action);
   add_selftest(app, action);
+  add_compare(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
