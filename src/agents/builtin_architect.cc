@@ -5,7 +5,8 @@
 // step of a greedy search around the best kernel: one structural decision (or a pair, where a constraint ties two) gets another
 // value. Which one is tried first follows from what the best kernel waits for, from entries, and from the blueprint's order;
 // where the run grants a lab, a few alternatives at once are timed against the best kernel, and the one that gains is planned.
-// When no alternative is left, the local decisions are opened once more; then there is nothing left to decide.
+// When no alternative is left, the local decisions are opened once more, if the structure changed since they were; then there is
+// nothing left to decide.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,6 +130,7 @@ Result<Plan> BuiltinArchitect::plan(const PlanRequest& request) {
   Reasons reasons;
   const Choices choices = advised(request, reasons);
   m_tried.insert(structure_of(m_blueprint, choices));
+  m_retuned.insert(structure_of(m_blueprint, choices));  // its last milestone opens what is local
   return first_plan(request, choices, reasons);
 }
 
@@ -295,6 +297,7 @@ Result<Plan> BuiltinArchitect::later_plan(const PlanRequest& request) {
   remember(request, base, reasons);
   Choices choices = base;
   if (step) overlay(m_blueprint, step->changes, choices);
+  m_retuned.insert(structure_of(m_blueprint, choices));
   for (const auto& [name, cites] : advice.cites)  // what the reference took from entries is still theirs
     for (const auto& r : request.knowledge)
       for (const auto& a : r.advice)

@@ -129,7 +129,8 @@ Status BuiltinCoder::work(Workbench& bench) {
       FORGE_TRY_ASSIGN(const bool moved, tune_while_it_pays(s.jobs + 1));
       if (moved) continue;
     }
-    if (verdict.reason() == Reason::ambiguous && retries++ < kRetries) continue;
+    const bool gain_demanded = condition && condition->min_gain >= 0;  // then a gain that can hardly be seen is none
+    if (verdict.reason() == Reason::ambiguous && !gain_demanded && retries++ < kRetries) continue;
     bench.give_up(fmt::format("{}: {}", name(verdict.reason()), verdict.detail()));
   }
   return {};
