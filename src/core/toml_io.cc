@@ -40,8 +40,25 @@ struct TomlReader::State {
   std::map<const void*, Visited> tables;  // what was asked of which table
 };
 
+// The line of a key of more parts than any of ours, or 0. The parser limits how deep values nest, but a dotted key makes tables in
+// tables too, and their destruction recurses.
+static int line_of_deep_key(const std::string& text) {
+  constexpr int k_most = 64;
+  int line = 1, dots = 0;
+  for (const char c : text) {
+    if (c == '.') ++dots;
+    if ((c == '=' || c == ']') && dots > k_most) return line;
+    if (c == '=' || c == ']' || c == ',' || c == '{' || c == '\n') dots = 0;
+    line += c == '\n';
+  }
+  return 0;
+}
+
 Result<TomlReader> TomlReader::parse(const std::string& text, const std::string& file) {
   TomlReader reader;
+  if (const int line = line_of_deep_key(text); line > 0)
+    return fail(Error{
+        .code = Code::bad_input, .message = "not TOML of ours: a key of too many parts", .file = file, .line = line, .field = {}, .fix = {}});
   reader.m_state = std::make_shared<State>();
   reader.m_state->file = file;
   try {

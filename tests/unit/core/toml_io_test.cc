@@ -151,6 +151,17 @@ TEST(TomlReader, RefusesAndSaysWhere) {
   }, parse);
 }
 
+TEST(TomlReader, AKeyOfVeryManyPartsIsRefused) {
+  std::string key = "a";
+  for (int i = 0; i < 200000; ++i) key += ".a";
+  for (const std::string& text : {"format = 1\n" + key + " = 1\n", "format = 1\n[" + key + "]\n", "format = 1\nx = {" + key + " = 1}\n"}) {
+    const auto r = TomlReader::parse(text, "f.toml");
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().line, 2);
+  }
+  EXPECT_TRUE(TomlReader::parse("a = [" + std::string(3000, ' ') + "1.0, 2.0" + "]\nb = \"" + std::string(300, '.') + "\"\n", "f.toml"));
+}
+
 TEST(TomlReader, ErrorCarriesFileAndText) {
   const auto r = parse(replaced(kGood, "small = 3", "small = true"));
   ASSERT_FALSE(r);
