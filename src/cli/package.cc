@@ -84,7 +84,7 @@ int seal(Context& c, const Flags& f) {
     g.parent = parent->id, g.number = parent->number + 1;
   }
   g.package = bench->package, g.verdict = *verdict, g.image_sha = verdict->image_sha, g.expert = reference->description, g.machine = bench->machine.device_class;
-  if (const auto direct = bench->gate->against_expert(bench->package); direct && direct->measurement() && !direct->measurement()->pairs.empty()) g.against_expert = direct->measurement()->pairs.front();
+  if (const auto direct = bench->gate->against_expert(bench->package); direct && direct->accepted() && direct->measurement() && !direct->measurement()->pairs.empty()) g.against_expert = direct->measurement()->pairs.front();
   if (const auto sealed = vault->seal(g); !sealed) return c.fail(sealed.error());
   c.out(fmt::format("sealed as gen{} {}\npromote it with: forge promote {}", g.number, g.id, g.id.substr(0, 12)));
   return c.finish(generation_to_json(g));

@@ -33,6 +33,8 @@ Result<CorrectnessRun> run_correctness(Judge& judge, Runner& runner, const Image
     }
     if (auto ready = runner.prepare(*call); !ready) return failed(ready.error().reason, stage->label() + ": " + ready.error().detail);
     for (int i = 0; i < calls + (w == 0 ? 1 : 0); ++i) {
+      if (auto scrubbed = runner.scrub(); !scrubbed)
+        return failed(scrubbed.error().reason, stage->label() + ": " + scrubbed.error().detail);
       FORGE_TRY(stage->refresh());
       if (auto timing = runner.call(); !timing) return failed(timing.error().reason, stage->label() + ": " + timing.error().detail);
       const CheckResult check = stage->check();

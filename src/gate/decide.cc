@@ -24,8 +24,19 @@ bool clocks_agree(const PairedTiming& p) {
   return std::abs(std::log(p.speedup.mid / p.outside_speedup.mid)) <= p.outside_resolution;
 }
 
+namespace {
+Decided disagreement(const PairedTiming& p) {
+  return {Reason::clocks_disagree, fmt::format("{}: inside clock {:.4f}, outside clock {:.4f}, resolution {:.4f}", p.against, p.speedup.mid,
+                                               p.outside_speedup.mid, p.outside_resolution)};
+}
+}  // namespace
+
 Decided decide_performance(const std::optional<PerformanceCondition>& condition, const Measurement& m) {
-  if (!condition) return {Reason::accepted, "correct; no performance condition"};
+  if (!condition) {
+    for (const PairedTiming& p : m.pairs)
+      if (p.comparison == Comparison::faster && !clocks_agree(p)) return disagreement(p);
+    return {Reason::accepted, "correct; no performance condition"};
+  }
   const std::string against = name(condition->against);
   const PairedTiming* p = find_pairing(m, against);
   if (!p) return {Reason::ambiguous, fmt::format("the job had no side \"{}\" to compare with", against)};
@@ -34,9 +45,7 @@ Decided decide_performance(const std::optional<PerformanceCondition>& condition,
                                    p->speedup.mid, against, p->speedup.low, p->speedup.high, need, floor * 100, p->pairs);
   if (p->lower_bound > need) {
     // A forged inside clock would show here: "faster" is worth nothing unless the judge's own clock says so too.
-    if (!clocks_agree(*p))
-      return {Reason::clocks_disagree, fmt::format("inside clock {:.4f}, outside clock {:.4f}, resolution {:.4f}", p->speedup.mid,
-                                                   p->outside_speedup.mid, p->outside_resolution)};
+    if (!clocks_agree(*p)) return disagreement(*p);
     // An outside clock too coarse to see the gain agrees with anything: then nothing is proved.
     if (!(p->outside_speedup.low > std::min(need, 1.0)))
       return {Reason::ambiguous, fmt::format("the outside clock cannot confirm it ({:.4f}, 95 %: {:.4f} to {:.4f}); speedup {}",

@@ -83,8 +83,9 @@ class Job {
     std::vector<CallTiming> timings(m_sides.size());
     for (int i : m_order) {
       const JobSide& side = m_sides[std::size_t(i)];
+      const auto scrubbed = side.runner->scrub();
       FORGE_TRY(m_stage.refresh());
-      const auto call = side.runner->call();
+      const auto call = scrubbed ? side.runner->call() : tl::unexpected(scrubbed.error());
       if (!call) {
         m_result.failure = JobFailure{i, call.error().reason, call.error().detail};
         return {};

@@ -21,12 +21,16 @@ class FakeRunner : public Runner {
   CodeProfile next_profile{.note = "fake"};
   std::string text = "fake 1";
   bool is_composed = false;
-  int prepares = 0, calls = 0, profiles = 0;
+  int prepares = 0, scrubs = 0, calls = 0, profiles = 0;
 
   RunnerResult<void> prepare(const CallSpec& spec) override {
     ++prepares;
     if (prepare_failure) return tl::unexpected(*prepare_failure);
     m_spec = spec;
+    return {};
+  }
+  RunnerResult<void> scrub() override {
+    ++scrubs;
     return {};
   }
   RunnerResult<CallTiming> call() override {

@@ -65,7 +65,7 @@ class ProcessRunner final : public Runner {
 
   RunnerResult<void> prepare(const CallSpec& spec) override {
     if (m_ended) return failure(*m_ended);
-    m_prepared = false;
+    m_prepared = m_scrubbed = false;
     auto call = m_expert ? compose_expert_call(spec) : compose_image_call(spec, m_entries);
     if (!call) return failure(Reason::plan_invalid, call.error().text());  // nothing was sent: the runner is as it was
     const double scratch = static_cast<double>(call->message->scratch_bytes) * static_cast<double>(m_options.cores.size());
@@ -98,18 +98,33 @@ class ProcessRunner final : public Runner {
     return {};
   }
 
+  RunnerResult<void> scrub() override {
+    if (m_ended) return failure(*m_ended);
+    if (!m_prepared) return failure(Reason::runner_broke, "scrub() without a successful prepare()");
+    m_process.resume();
+    wire::Ready ready{.pattern = m_random.next() | 1};
+    auto done = request<wire::Ready, wire::Reply>(ready, {}, "scrubbing", m_options.call_timeout_s);
+    if (!done) return failure(done.error());
+    m_scrubbed = true;
+    return stopped("scrubbing");
+  }
+
   RunnerResult<CallTiming> call() override {
     if (m_ended) return failure(*m_ended);
     if (!m_prepared) return failure(Reason::runner_broke, "call() without a successful prepare()");
-    m_process.resume();
-    wire::Ready ready{.pattern = m_random.next()};
-    auto awake = request<wire::Ready, wire::Reply>(ready, {}, "wake-up", m_options.call_timeout_s);
-    if (!awake) return failure(awake.error());
+    if (!m_scrubbed)
+      if (auto s = scrub(); !s) return failure(s.error());
+    m_scrubbed = false;
 
+    // The clock begins before the process may run: the content is there, and waking up is not for working.
     CallTiming t;
-    wire::Go go;
     const double cpu_before = m_process.cpu_seconds();
     const double begin = monotonic_seconds();
+    m_process.resume();
+    wire::Ready ready;
+    auto awake = request<wire::Ready, wire::Reply>(ready, {}, "wake-up", m_options.call_timeout_s);
+    if (!awake) return failure(awake.error());
+    wire::Go go;
     auto r = request<wire::Go, wire::Done>(go, {}, "call", m_options.call_timeout_s);
     t.outside_s = monotonic_seconds() - begin;
     if (!r) return failure(r.error());
@@ -216,7 +231,7 @@ class ProcessRunner final : public Runner {
 
   RunnerProcess m_process;
   RunnerOptions m_options;
-  bool m_expert = false, m_composed = false, m_prepared = false, m_limited = false;
+  bool m_expert = false, m_composed = false, m_prepared = false, m_scrubbed = false, m_limited = false;
   std::uint32_t m_features = 0, m_sequence = 0;
   std::size_t m_last_mapped = 0;
   std::shared_ptr<const void> m_keep_alive;  // of the prepared call

@@ -9,7 +9,7 @@
 namespace forge::wire {
 
 constexpr std::uint32_t k_magic = 0x52475246;  // "FRGR"
-constexpr std::uint16_t k_version = 1;
+constexpr std::uint16_t k_version = 2;
 constexpr int k_channel_fd = 3;  // the runner's end, inherited
 
 constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_entries = 64, k_max_tensors = 32;
@@ -19,7 +19,7 @@ enum class Kind : std::uint16_t {
   hello = 1,     // runner -> judge, first of all
   load = 2,      // -> runner: one image or one expert. fd: the image file
   prepare = 3,   // -> runner: map these buffers, forget the earlier ones. fds: one a buffer
-  ready = 4,     // -> runner: scrub, and be wide awake
+  ready = 4,     // -> runner: be wide awake, and scrub if there is a pattern
   go = 5,        // -> runner: one timed call
   profile = 6,   // -> runner: sample an expert's run()
   reply = 16,    // runner -> judge: the request of the same sequence number is done, or refused
@@ -83,7 +83,7 @@ struct Prepare {
 
 struct Ready {
   Header header;
-  std::uint64_t pattern = 0;
+  std::uint64_t pattern = 0;  // 0: no scrub
 };
 struct Go {
   Header header;

@@ -52,7 +52,7 @@ struct CallSpec {
 
 struct CallTiming {
   double inside_s = 0;   // runner's monotonic clock around zero + launches (expert: around run())
-  double outside_s = 0;  // judge's clock from "go" to "done"
+  double outside_s = 0;  // judge's clock, from before the process is continued until it says "done"
   double cpu_s = 0;      // CPU time the runner's process used during the call, all threads
 };
 
@@ -70,8 +70,11 @@ struct CodeProfile {
 class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests of the gate
  public:
   virtual ~Runner() = default;
-  virtual RunnerResult<void> prepare(const CallSpec&) = 0;        // maps buffers, plans; replaces the earlier call
-  virtual RunnerResult<CallTiming> call() = 0;                    // scrub (untimed), then one timed call; stopped on return
+  virtual RunnerResult<void> prepare(const CallSpec&) = 0;  // maps buffers, plans; replaces the earlier call
+  // Untimed: overwrites what the last call left. It comes before the judge writes the next content, because a kernel may have made
+  // the harness in its process its own: whoever has the content may run on the judge's clock only.
+  virtual RunnerResult<void> scrub() = 0;
+  virtual RunnerResult<CallTiming> call() = 0;  // one timed call, scrubbed before if scrub() was not called; stopped on return
   virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty
   virtual std::string description() const = 0;                    // expert: library, version, core type
   virtual std::vector<std::string> sandbox() const = 0;           // what is in force, what is missing

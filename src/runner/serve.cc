@@ -76,7 +76,7 @@ int serve(int channel) {
       copy_text(done.text, a.text);
       if (send_message(channel, done, go->header.sequence) != 0) return 2;
     } else if (const auto* ready = packet->as<wire::Ready>()) {
-      served->ready(ready->pattern);
+      if (ready->pattern != 0) served->ready(ready->pattern);
       wire::Reply reply;
       if (!reply_to(channel, *packet, reply, {})) return 2;
     } else if (const auto* prepare = packet->as<wire::Prepare>()) {

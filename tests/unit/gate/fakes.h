@@ -29,7 +29,8 @@ struct World {
   double sigma = 0.004;                      // of one call
   Random random{42};
   Reason last = Reason::accepted;  // what the last call left in the outputs
-  int refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
+  bool content_too_early = false;  // written before a scrub, which is not on the clock
+  int scrubs = 0, refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
   std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
   std::vector<std::string> order;  // of calls, by kernel
@@ -40,6 +41,11 @@ class FakeRunner : public Runner {
  public:
   FakeRunner(World& world, std::string kernel) : m_world(world), m_kernel(std::move(kernel)) {}
   RunnerResult<void> prepare(const CallSpec&) override { return {}; }
+  RunnerResult<void> scrub() override {
+    ++m_world.scrubs;
+    m_world.content_too_early |= m_world.refreshes != m_world.calls;
+    return {};
+  }
   RunnerResult<CallTiming> call() override {
     Behaviour& b = m_world.kernels.at(m_kernel);
     ++m_world.calls;

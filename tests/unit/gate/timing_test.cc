@@ -34,6 +34,8 @@ TEST_F(TimingTest, FreshContentBeforeEveryCallAndACheckAfter) {
   EXPECT_EQ(r->calls[0].size(), 12u);
   EXPECT_EQ(world.refreshes, 26) << "12 pairs and one for warming up";
   EXPECT_EQ(world.checks, 26);
+  EXPECT_EQ(world.scrubs, 26);
+  EXPECT_FALSE(world.content_too_early) << "whoever has the content runs on the clock only";
   EXPECT_EQ(r->checks.checks, 13) << "the candidate's";
   EXPECT_EQ(r->checks.elements, 1300);
   EXPECT_EQ(r->planned, 12);
@@ -163,6 +165,9 @@ TEST(Decide, Conditions) {
   EXPECT_EQ(reason(0), Reason::too_slow) << "same is no gain";
   EXPECT_EQ(reason(-0.05), Reason::accepted) << "a structural restart may lose a little";
   EXPECT_EQ(decide_performance(std::nullopt, m).reason, Reason::accepted);
+  m.pairs[0].comparison = Comparison::faster;
+  m.pairs[0].speedup = {9, 10, 11};
+  EXPECT_EQ(decide_performance(std::nullopt, m).reason, Reason::clocks_disagree) << "a figure is a claim, even where none is asked";
 }
 
 TEST(ForeignLoadTest, OwnWorkIsNotForeign) {
