@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "cli/command.h"
 #include "util/progress.h"
@@ -36,6 +37,10 @@ int main_of_forge(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    context.json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
+    if (context.json && e.get_exit_code() != 0)
+      return context.fail(Error{
+          .code = Code::bad_input, .message = e.what(), .file = {}, .line = 0, .field = {}, .fix = "`forge COMMAND --help` has examples"});
     const int code = app.exit(e);
     return code == 0 ? kOk : kUsage;
   }

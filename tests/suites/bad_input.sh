@@ -37,6 +37,8 @@ try 0 'forge run gemm_f32' "$forge" --help
 for c in doctor operators analyse run evolve replay suite check bench seal promote lineage runs show report kb selftest compare; do try 0 'Usage' "$forge" $c --help; done
 "$forge" show nope --json >"$work/json" 2>/dev/null || true
 grep -q '"error"' "$work/json"
+"$forge" check --json >"$work/json" 2>/dev/null || true
+grep -q '"error"' "$work/json"
 
 # packages
 package() { mkdir -p "$work/p"; rm -rf "$work/p/"*; printf '%s' "$1" >"$work/p/kernel.cpp"; printf '%s' "$2" >"$work/p/launch.toml"; }
