@@ -57,8 +57,12 @@ static int line_of_deep_key(const std::string& text) {
 Result<TomlReader> TomlReader::parse(const std::string& text, const std::string& file) {
   TomlReader reader;
   if (const int line = line_of_deep_key(text); line > 0)
-    return fail(Error{
-        .code = Code::bad_input, .message = "not TOML of ours: a key of too many parts", .file = file, .line = line, .field = {}, .fix = {}});
+    return fail(Error{.code = Code::bad_input,
+                      .message = "not TOML of ours: a key of too many parts",
+                      .file = file,
+                      .line = line,
+                      .field = {},
+                      .fix = {}});
   reader.m_state = std::make_shared<State>();
   reader.m_state->file = file;
   try {
