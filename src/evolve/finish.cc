@@ -40,6 +40,14 @@ bool worth_sealing(const Flow& flow, const Verdict& v) {
   return v.accepted() || v.reason() == Reason::too_slow || v.reason() == Reason::ambiguous;
 }
 
+// By the record, not by the gate's memory: a resumed run has a new gate, which knows nothing of what it said before.
+bool repeats(const Candidate& c, const Verdict& v) {
+  if (v.reason() == Reason::not_confirmed) return false;
+  const PairedTiming *before = pairing(c.verdict, "reference"), *now = pairing(v, "reference");
+  return !before || !now || before->comparison != Comparison::faster || now->comparison == Comparison::faster ||
+         now->comparison == Comparison::ambiguous;
+}
+
 std::string conclusion(const Verdict& v) {
   if (const PairedTiming* p = pairing(v, "reference")) return name(p->comparison);
   return name(v.reason());
@@ -55,8 +63,9 @@ Result<std::optional<Candidate>> confirm(Flow& flow) {
                                   p->speedup.high, name(p->comparison))
                     : fmt::format("confirmation: {} {}", name(v.reason()), v.detail()));
     flow.result.confirmation = v;
-    if (worth_sealing(flow, v)) return std::optional<Candidate>(pool[i]);
-    if (v.correct() && v.reason() != Reason::not_confirmed) break;  // it repeats, it is only not fast enough: the next one is slower still
+    const bool repeated = repeats(pool[i], v);
+    if (repeated && worth_sealing(flow, v)) return std::optional<Candidate>(pool[i]);
+    if (v.correct() && repeated) break;  // it repeats, it is only not fast enough: the next one is slower still
   }
   return sound;
 }

@@ -246,7 +246,7 @@ NoiseFloor RealGate::stamped(NoiseFloor floor) const {
 std::map<std::string, std::string> RealGate::conditions(const Job& job) const {
   std::map<std::string, std::string> c = m_machine.environment;
   c["protocol"] = kProtocol;
-  c["clock"] = "inside: the runner's monotonic clock around the launches; outside: the judge's, from go to done, every call";
+  c["clock"] = "inside: the runner's monotonic clock around the launches; outside: the judge's, from continue to done, every call";
   c["cache"] = "cold: operands are written by non-temporal stores before every call; outputs poisoned likewise";
   c["content"] = "fresh for every call";
   c["workers"] = std::to_string(m_machine.cores);
@@ -402,6 +402,7 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
 
 Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
   FORGE_TRY(ensure_open());
+  if (m_reference && !m_floor) FORGE_TRY(measure_floor());  // a resumed run's: the job is planned from it
   Contestant* expert = m_reference && !m_reference->image ? m_reference.get() : m_expert.get();
   if (!expert) {
     std::vector<std::string> considered;

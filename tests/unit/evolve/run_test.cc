@@ -239,6 +239,17 @@ TEST(Run, Gen0IsSealedAlthoughSlowerThanItsExpertLaterOnesNot) {
   EXPECT_TRUE(second->confirmation->correct());
 }
 
+// The fake gate remembers nothing, as the gate of a resumed run does.
+TEST(Run, AGainThatDoesNotRepeatIsNotSealed) {
+  Trial r;
+  r.world.gate.seconds = [&r](const KernelPackage&) { return r.world.gate.calls["confirm"] > 0 ? 1.1e-3 : 0.5e-3; };
+  ScriptedArchitect architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")})})});
+  ScriptedCoder coder({hands_in("a")});
+  const RunResult& result = r.go(architect, coder);
+  EXPECT_FALSE(result.sealed);
+  EXPECT_EQ(result.confirmation->measurement()->pairs.at(0).comparison, Comparison::slower);
+}
+
 TEST(Run, ALaterGenerationIsTimedAgainstTheExpertDirectly) {
   World world;
   world.ms = {{"a", 0.8}};

@@ -245,6 +245,16 @@ TEST_F(RealGateTest, AgainstTheExpertFromASealedReference) {
   EXPECT_NEAR(v->measurement()->pairs[0].speedup.mid, 1.25, 0.02);
 }
 
+TEST_F(RealGateTest, AResumedGatePlansFromAFloorOfItsOwn) {
+  make("gen:abc");
+  const auto v = gate->against_expert(package("faster"));  // the first that it is asked: the rest is in the record
+  make("gen:abc");
+  ASSERT_TRUE(gate->measure_floor());
+  const auto w = gate->against_expert(package("faster"));
+  ASSERT_TRUE(v && w);
+  EXPECT_EQ(v->measurement()->pairs[0].pairs, w->measurement()->pairs[0].pairs);
+}
+
 TEST_F(RealGateTest, WithoutAReferenceTheCandidateGivesTheFloor) {
   make("none");
   EXPECT_FALSE(gate->open()->present);
