@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,13 @@ Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return fail_errno("socketpair", "", errno);
   RunnerProcess p;
   p.m_channel = Fd(ends[0]);
+  // A runner that a kernel has made its own may answer without reading, until the queue is full; nobody waits for it then.
+  const timeval patience{1, 0};
+  if (setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0) {
+    const int error = errno;
+    close(ends[1]);
+    return fail_errno("a socket's time limit", "", error);
+  }
   Fd theirs(ends[1]);
   std::string name = "forge-runner";
   char* argv[] = {name.data(), nullptr};

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 
 #include "kernel_fixture.h"
+#include "runner/channel.h"
+#include "runner/spawn.h"
 
 namespace forge {
 namespace {
@@ -296,6 +299,15 @@ TEST_F(KernelTest, AMissingProgramIsNamed) {
   const auto silent = start_image_runner(compile(k_double), o);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().reason, Reason::runner_broke);
+}
+
+TEST_F(KernelTest, NobodyWaitsForARunnerThatDoesNotRead) {
+  auto deaf = RunnerProcess::start("/usr/bin/yes", {});
+  ASSERT_TRUE(deaf);
+  const std::string packet(8192, 'x');
+  int error = 0;
+  for (int i = 0; i < 10000 && error == 0; ++i) error = send_packet(deaf->channel(), packet.data(), packet.size());
+  EXPECT_EQ(error, EAGAIN);
 }
 
 TEST_F(KernelTest, AnEmptyCallCostsLittle) {
