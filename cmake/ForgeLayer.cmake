@@ -75,6 +75,7 @@ function(forge_tests)
     if(tests)
       add_executable(${layer}_tests ${tests})
       target_link_libraries(${layer}_tests PRIVATE forge_${layer} GTest::gtest_main)
+      target_compile_options(${layer}_tests PRIVATE -O0)  # what is tested is optimised; the tests themselves only cost compile time
       target_compile_definitions(${layer}_tests PRIVATE FORGE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FORGE_BINARY_DIR="${CMAKE_BINARY_DIR}")
       add_dependencies(forge_unit_tests ${layer}_tests)
       add_test(NAME unit_${layer} COMMAND ${layer}_tests)

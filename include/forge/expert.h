@@ -12,18 +12,18 @@ extern "C" {
 #endif
 #define FORGE_EXPERT_VERSION 1
 typedef struct forge_expert_v1 {
-  int32_t version;                 /* FORGE_EXPERT_VERSION */
+  int32_t version; /* FORGE_EXPERT_VERSION */
   const char* operator_name;
-  const char* name;                /* "onednn", "openblas" */
-  int32_t composed;                /* 1: the library has no such primitive, several are composed; describe() says how */
-  int32_t allocates_in_run;        /* 1: run() allocates memory (declared, recorded) */
-  void* (*create)(int32_t threads, const int32_t* cores);  /* NULL on failure; threads = cores given */
+  const char* name;         /* "onednn", "openblas" */
+  int32_t composed;         /* 1: the library has no such primitive, several are composed; describe() says how */
+  int32_t allocates_in_run; /* 1: run() allocates memory (declared, recorded) */
+  void* (*create)(int32_t threads, const int32_t* cores); /* NULL on failure; threads = cores given */
   /* library, version, algorithm, core type, how it was composed: one line for the record; valid until destroy */
   const char* (*describe)(void* self);
   /* 0: usable here. Non-zero: refuses, error() says why ("OpenBLAS fell back to Prescott") */
   int32_t (*plan)(void* self, const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count);
   int32_t (*prepare)(void* self);
-  int32_t (*run)(void* self);      /* on the tensors given to plan() */
+  int32_t (*run)(void* self); /* on the tensors given to plan() */
   const char* (*error)(void* self);
   void (*destroy)(void* self);
 } forge_expert_v1;

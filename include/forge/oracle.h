@@ -10,7 +10,7 @@ extern "C" {
 #endif
 #define FORGE_ORACLE_VERSION 1
 typedef struct forge_oracle_v1 {
-  int32_t version;                 /* FORGE_ORACLE_VERSION */
+  int32_t version; /* FORGE_ORACLE_VERSION */
   const char* operator_name;
   /* expected[o]: double per element of output o. scale[o]: double per element, the magnitude that a `scaled` judge multiplies
    * its tolerance with (for a GEMM |A||B|); NULL when that output's judge needs none. Only the index range [begin, end) of the

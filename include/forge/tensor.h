@@ -9,11 +9,11 @@ extern "C" {
 #endif
 typedef struct forge_tensor {
   const char* name;
-  void* data;            /* 256-byte aligned */
-  uint8_t code;          /* DLPack type code */
-  uint8_t bits;          /* of one element */
+  void* data;   /* 256-byte aligned */
+  uint8_t code; /* DLPack type code */
+  uint8_t bits; /* of one element */
   int32_t rank;
-  const int64_t* shape;  /* rank values, outermost first */
+  const int64_t* shape; /* rank values, outermost first */
 } forge_tensor;
 #ifdef __cplusplus
 }

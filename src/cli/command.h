@@ -21,11 +21,11 @@ namespace forge {
 // Exit codes; docs/cli.md explains them to users.
 enum Exit {
   kOk = 0,
-  kNegative = 1,      // the command worked, its answer is no: rejected, not faster, self-test failed, something essential missing
-  kUsage = 2,         // bad flag, file or value
-  kEnvironment = 3,   // this machine cannot: missing tool, permission, space
-  kInterrupted = 4,   // Ctrl-C; says how to resume
-  kBroken = 5,        // a bug, or damaged state
+  kNegative = 1,     // the command worked, its answer is no: rejected, not faster, self-test failed, something essential missing
+  kUsage = 2,        // bad flag, file or value
+  kEnvironment = 3,  // this machine cannot: missing tool, permission, space
+  kInterrupted = 4,  // Ctrl-C; says how to resume
+  kBroken = 5,       // a bug, or damaged state
 };
 int exit_code(Code);
 
@@ -34,30 +34,35 @@ struct Context {
   bool quiet = false;
   Paths paths;
 
-  Status find();                                       // fills paths
-  Result<Store> store() const;                         // opens FORGE_HOME
-  Result<Machine> machine(const std::string& target) const;   // probed, with ceilings; empty target: the widest here
-  void out(const std::string& line) const;             // to stdout, unless --json
-  void say(const std::string& line) const;             // progress of long work: to stdout, unless --json or --quiet
-  int finish(const std::string& json_document) const;  // prints it when --json; returns kOk
-  int fail(const Error&) const;                        // prints it (as JSON too) and returns its exit code
+  Status find();                                             // fills paths
+  Result<Store> store() const;                               // opens FORGE_HOME
+  Result<Machine> machine(const std::string& target) const;  // probed, with ceilings; empty target: the widest here
+  void out(const std::string& line) const;                   // to stdout, unless --json
+  void say(const std::string& line) const;                   // progress of long work: to stdout, unless --json or --quiet
+  int finish(const std::string& json_document) const;        // prints it when --json; returns kOk
+  int fail(const Error&) const;                              // prints it (as JSON too) and returns its exit code
 };
 
 // $FORGE_HOME/config.toml: defaults of runs. docs/formats/config.md.
-struct Config { Budget budget; std::string target; double goal = 0; std::uint64_t seed = 1; };
+struct Config {
+  Budget budget;
+  std::string target;
+  double goal = 0;
+  std::uint64_t seed = 1;
+};
 Result<Config> read_config(const fs::path& home);
 
 // Each adds its subcommands to the app; the chosen one stores what is to be done in `action`.
 using Action = std::function<int(Context&)>;
 void add_doctor(CLI::App&, Action&);
 void add_operators(CLI::App&, Action&);
-void add_run(CLI::App&, Action&);          // run, evolve, replay
+void add_run(CLI::App&, Action&);  // run, evolve, replay
 void add_suite(CLI::App&, Action&);
-void add_package(CLI::App&, Action&);      // check, bench, seal, promote, lineage
-void add_history(CLI::App&, Action&);      // runs, show, report
-void add_knowledge(CLI::App&, Action&);    // kb ...
-void add_selftest(CLI::App&, Action&);     // selftest ...
-void add_compare(CLI::App&, Action&);      // compare
+void add_package(CLI::App&, Action&);    // check, bench, seal, promote, lineage
+void add_history(CLI::App&, Action&);    // runs, show, report
+void add_knowledge(CLI::App&, Action&);  // kb ...
+void add_selftest(CLI::App&, Action&);   // selftest ...
+void add_compare(CLI::App&, Action&);    // compare
 
 // Renders a run's report; returns the path.
 Result<std::string> write_report(const Store&, const std::string& run, const std::string& out_file);

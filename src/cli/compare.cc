@@ -16,7 +16,11 @@ namespace forge {
 
 namespace {
 
-struct Flags { std::string op, arm = "no-revise", out_file; int seeds = 5; double seconds = 60; };
+struct Flags {
+  std::string op, arm = "no-revise", out_file;
+  int seeds = 5;
+  double seconds = 60;
+};
 
 double final_speedup(const RunResult& r) {
   const PairedTiming* t = r.confirmation ? against(*r.confirmation, "reference") : nullptr;
@@ -41,7 +45,8 @@ int compare_arms(Context& c, const Flags& f) {
   const auto machine = c.machine("");
   if (!machine) return c.fail(machine.error());
   Json document;
-  document["operator"] = f.op, document["arm"] = f.arm, document["date"] = utc_now(), document["machine"] = to_json_value(*machine), document["wall_seconds"] = f.seconds;
+  document["operator"] = f.op, document["arm"] = f.arm, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
+  document["wall_seconds"] = f.seconds;
   std::vector<std::vector<std::string>> rows;
   int better = 0;
   for (int seed = 1; seed <= f.seeds; ++seed) {
@@ -60,7 +65,12 @@ int compare_arms(Context& c, const Flags& f) {
       runs[i] = std::move(*r);
     }
     std::string verdict = "no kernel", ratio = "-";
-    Json row = {{"seed", seed}, {"arm_run", runs[0]->run_id}, {"full_run", runs[1]->run_id}, {"arm_speedup", final_speedup(*runs[0])}, {"full_speedup", final_speedup(*runs[1])}, {"revisions", runs[1]->plans.size() - 1}};
+    Json row = {{"seed", seed},
+                {"arm_run", runs[0]->run_id},
+                {"full_run", runs[1]->run_id},
+                {"arm_speedup", final_speedup(*runs[0])},
+                {"full_speedup", final_speedup(*runs[1])},
+                {"revisions", runs[1]->plans.size() - 1}};
     if (runs[0]->generation && runs[1]->generation) {
       if (runs[0]->generation->id == runs[1]->generation->id) {
         verdict = "same kernel";
@@ -77,10 +87,13 @@ int compare_arms(Context& c, const Flags& f) {
     }
     row["verdict"] = verdict;
     document["seeds"].push_back(row);
-    rows.push_back({std::to_string(seed), fmt::format("{:.3f}", final_speedup(*runs[0])), fmt::format("{:.3f}", final_speedup(*runs[1])), ratio, verdict});
+    rows.push_back({std::to_string(seed), fmt::format("{:.3f}", final_speedup(*runs[0])), fmt::format("{:.3f}", final_speedup(*runs[1])),
+                    ratio, verdict});
   }
   document["better"] = better;
-  c.out("\n" + format_table({"seed", f.arm + " against the expert", "full against the expert", "full against " + f.arm + " [95 %]", "verdict"}, rows));
+  c.out("\n" +
+        format_table({"seed", f.arm + " against the expert", "full against the expert", "full against " + f.arm + " [95 %]", "verdict"},
+                     rows));
   c.out(fmt::format("{}: the full run ends better on {} of {} seeds", f.op, better, f.seeds));
   if (!f.out_file.empty())
     if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
@@ -92,13 +105,17 @@ int compare_arms(Context& c, const Flags& f) {
 
 void add_compare(CLI::App& app, Action& action) {
   auto f = std::make_shared<Flags>();
-  CLI::App* sub = app.add_subcommand("compare", "whole runs against an arm of themselves, seed by seed, the kernels timed against each other");
+  CLI::App* sub =
+      app.add_subcommand("compare", "whole runs against an arm of themselves, seed by seed, the kernels timed against each other");
   sub->add_option("operator", f->op, "an operator")->required();
-  sub->add_option("--arm", f->arm, "no-revise (first plan only) or no-knowledge")->check(CLI::IsMember({"no-revise", "no-knowledge"}))->capture_default_str();
+  sub->add_option("--arm", f->arm, "no-revise (first plan only) or no-knowledge")
+      ->check(CLI::IsMember({"no-revise", "no-knowledge"}))
+      ->capture_default_str();
   sub->add_option("--seeds", f->seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
   sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(CLI::PositiveNumber)->capture_default_str();
   sub->add_option("-o,--output", f->out_file, "write the results as JSON too");
-  sub->footer("Example:\n  forge compare softmax_f32 --arm no-revise --seeds 5\nExit: 0 the full run ends better on at least 4 of 5 seeds, 1 not.");
+  sub->footer(
+      "Example:\n  forge compare softmax_f32 --arm no-revise --seeds 5\nExit: 0 the full run ends better on at least 4 of 5 seeds, 1 not.");
   sub->callback([f, &action] { action = [f](Context& c) { return compare_arms(c, *f); }; });
 }
 

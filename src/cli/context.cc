@@ -14,16 +14,21 @@ namespace forge {
 int exit_code(Code code) {
   switch (code) {
     case Code::bad_input:
-    case Code::not_found: return kUsage;
+    case Code::not_found:
+      return kUsage;
     case Code::io:
     case Code::disk_full:
     case Code::unsupported:
-    case Code::build_failed: return kEnvironment;
-    case Code::interrupted: return kInterrupted;
-    case Code::diverged: return kNegative;
+    case Code::build_failed:
+      return kEnvironment;
+    case Code::interrupted:
+      return kInterrupted;
+    case Code::diverged:
+      return kNegative;
     case Code::timeout:
     case Code::crashed:
-    case Code::internal: return kBroken;
+    case Code::internal:
+      return kBroken;
   }
   return kBroken;
 }
@@ -40,9 +45,19 @@ Result<Machine> Context::machine(const std::string& wanted) const {
   if (!wanted.empty()) {
     FORGE_TRY_ASSIGN(const TargetSpec named, find_target(wanted));
     if (named.family != "cpu")
-      return forge::fail(Error{.code = Code::unsupported, .message = "target " + wanted + " cannot be measured on this machine", .file = {}, .line = 0, .field = "--target", .fix = "use " + target.name});
+      return forge::fail(Error{.code = Code::unsupported,
+                               .message = "target " + wanted + " cannot be measured on this machine",
+                               .file = {},
+                               .line = 0,
+                               .field = "--target",
+                               .fix = "use " + target.name});
     if (named.vector_bits > target.vector_bits)
-      return forge::fail(Error{.code = Code::unsupported, .message = "this CPU has no AVX-512", .file = {}, .line = 0, .field = "--target", .fix = "use " + target.name});
+      return forge::fail(Error{.code = Code::unsupported,
+                               .message = "this CPU has no AVX-512",
+                               .file = {},
+                               .line = 0,
+                               .field = "--target",
+                               .fix = "use " + target.name});
     target = named;
   }
   FORGE_TRY_ASSIGN(Machine m, probe_cpu(target));

@@ -25,7 +25,12 @@ namespace {
 enum class Health { ok, degraded, missing };
 const char* name(Health h) { return h == Health::ok ? "ok" : h == Health::degraded ? "degraded" : "missing"; }
 
-struct Line { std::string what; Health health = Health::ok; std::string found, fix; bool essential = true; };
+struct Line {
+  std::string what;
+  Health health = Health::ok;
+  std::string found, fix;
+  bool essential = true;
+};
 
 Line check_state(const Context& c) {
   auto store = c.store();
@@ -33,22 +38,29 @@ Line check_state(const Context& c) {
   std::error_code error;
   const auto space = fs::space(c.paths.home, error);
   const double gib = error ? 0 : static_cast<double>(space.available) / (1 << 30);
-  if (gib < 1) return {"state folder", Health::degraded, fmt::format("{}: only {:.2f} GiB free", c.paths.home.string(), gib), "free some space, or set FORGE_HOME elsewhere", true};
+  if (gib < 1)
+    return {"state folder", Health::degraded, fmt::format("{}: only {:.2f} GiB free", c.paths.home.string(), gib),
+            "free some space, or set FORGE_HOME elsewhere", true};
   return {"state folder", Health::ok, fmt::format("{} ({:.0f} GiB free)", c.paths.home.string(), gib), "", true};
 }
 
 std::vector<Line> check_all(const Context& c) {
   std::vector<Line> out;
   const auto target = native_cpu_target();
-  out.push_back(target ? Line{"CPU target", Health::ok, target->name, ""} : Line{"CPU target", Health::missing, target.error().message, "use a machine with AVX2 and FMA"});
+  out.push_back(target ? Line{"CPU target", Health::ok, target->name, ""}
+                       : Line{"CPU target", Health::missing, target.error().message, "use a machine with AVX2 and FMA"});
   if (target) {
-    if (const auto m = probe_cpu(*target)) out.push_back({"device class", Health::ok, fmt::format("{} ({}, {} cores)", m->device_class, m->model, m->cores), "", false});
+    if (const auto m = probe_cpu(*target))
+      out.push_back({"device class", Health::ok, fmt::format("{} ({}, {} cores)", m->device_class, m->model, m->cores), "", false});
   }
   const auto compiler = find_cpu_compiler();
-  out.push_back(compiler ? Line{"compiler", Health::ok, (*compiler)->identity(), ""} : Line{"compiler", Health::missing, compiler.error().message, "apt-get install build-essential"});
+  out.push_back(compiler ? Line{"compiler", Health::ok, (*compiler)->identity(), ""}
+                         : Line{"compiler", Health::missing, compiler.error().message, "apt-get install build-essential"});
   std::error_code error;
   const fs::path runner = c.paths.plugins.parent_path() / "forge-runner";
-  out.push_back(fs::exists(runner, error) ? Line{"runner", Health::ok, runner.string(), ""} : Line{"runner", Health::missing, "no forge-runner beside forge", "build again: ./quickstart, or cmake --build build"});
+  out.push_back(fs::exists(runner, error)
+                    ? Line{"runner", Health::ok, runner.string(), ""}
+                    : Line{"runner", Health::missing, "no forge-runner beside forge", "build again: ./quickstart, or cmake --build build"});
   for (const std::string& op : operator_names(c.paths)) {
     const auto loaded = load_operator(c.paths, op);
     if (!loaded) {
@@ -57,23 +69,30 @@ std::vector<Line> check_all(const Context& c) {
     }
     std::vector<std::string> experts;
     for (const auto& [expert, path] : loaded->experts) experts.push_back(expert);
-    out.push_back({"operator " + op, experts.empty() ? Health::degraded : Health::ok, experts.empty() ? "no expert was built" : "experts: " + fmt::format("{}", fmt::join(experts, ", ")),
+    out.push_back({"operator " + op, experts.empty() ? Health::degraded : Health::ok,
+                   experts.empty() ? "no expert was built" : "experts: " + fmt::format("{}", fmt::join(experts, ", ")),
                    experts.empty() ? "apt-get install libdnnl-dev libopenblas-pthread-dev, then build again" : "", false});
   }
   const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
-  out.push_back(base ? Line{"knowledge", Health::ok, fmt::format("{} entries", base->entries().size()), ""} : Line{"knowledge", Health::missing, base.error().text(), base.error().fix});
+  out.push_back(base ? Line{"knowledge", Health::ok, fmt::format("{} entries", base->entries().size()), ""}
+                     : Line{"knowledge", Health::missing, base.error().text(), base.error().fix});
   out.push_back(check_state(c));
   for (const std::string& line : describe(probe_sandbox())) {
     const bool missing = line.find("missing") != std::string::npos || line.find("not ") != std::string::npos;
-    out.push_back({"sandbox", missing ? Health::degraded : Health::ok, line, missing ? "results say so; a newer kernel has it, or apt-get install bubblewrap" : "", false});
+    out.push_back({"sandbox", missing ? Health::degraded : Health::ok, line,
+                   missing ? "results say so; a newer kernel has it, or apt-get install bubblewrap" : "", false});
   }
   const auto chart = find_chart_js();
-  out.push_back(chart ? Line{"report charts", Health::ok, "Chart.js", "", false} : Line{"report charts", Health::degraded, chart.error().message, "apt-get install libjs-chart.js", false});
+  out.push_back(chart ? Line{"report charts", Health::ok, "Chart.js", "", false}
+                      : Line{"report charts", Health::degraded, chart.error().message, "apt-get install libjs-chart.js", false});
   std::ifstream governor("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   std::string mode;
-  if (governor >> mode && mode != "performance") out.push_back({"clock", Health::degraded, "governor " + mode, "cpupower frequency-set -g performance", false});
-  out.push_back(find_program("nvidia-smi").empty() ? Line{"NVIDIA GPU", Health::degraded, "none found", "not needed: CPU targets work without one", false}
-                                                   : Line{"NVIDIA GPU", Health::degraded, "found", "CUDA targets compile plans but cannot be measured by this version", false});
+  if (governor >> mode && mode != "performance")
+    out.push_back({"clock", Health::degraded, "governor " + mode, "cpupower frequency-set -g performance", false});
+  out.push_back(
+      find_program("nvidia-smi").empty()
+          ? Line{"NVIDIA GPU", Health::degraded, "none found", "not needed: CPU targets work without one", false}
+          : Line{"NVIDIA GPU", Health::degraded, "found", "CUDA targets compile plans but cannot be measured by this version", false});
   return out;
 }
 
@@ -90,7 +109,8 @@ void add_doctor(CLI::App& app, Action& action) {
       bool whole = true;
       for (const Line& l : lines) {
         rows.push_back({l.what, name(l.health), l.found, l.fix});
-        document["checks"].push_back({{"what", l.what}, {"health", name(l.health)}, {"found", l.found}, {"fix", l.fix}, {"essential", l.essential}});
+        document["checks"].push_back(
+            {{"what", l.what}, {"health", name(l.health)}, {"found", l.found}, {"fix", l.fix}, {"essential", l.essential}});
         whole = whole && !(l.essential && l.health == Health::missing);
       }
       document["ok"] = whole;

@@ -27,13 +27,26 @@ int list_runs(Context& c, bool rebuild) {
   Json document;
   document["runs"] = Json::array();
   for (const RunRow& r : *rows) {
-    table.push_back({r.id, r.operator_name, r.reference, r.state + (r.stop.empty() ? "" : " (" + r.stop + ")"), fmt::format("{}/{}", r.accepted, r.candidates),
-                     r.best_speedup > 0 ? fmt::format("{:.3f}", r.best_speedup) : "-", r.verdict});
-    document["runs"].push_back({{"id", r.id}, {"operator", r.operator_name}, {"target", r.target}, {"reference", r.reference}, {"started", r.started}, {"state", r.state}, {"stop", r.stop},
-                                {"candidates", r.candidates}, {"accepted", r.accepted}, {"speedup", r.best_speedup}, {"verdict", r.verdict}, {"package", r.best_package}});
+    table.push_back({r.id, r.operator_name, r.reference, r.state + (r.stop.empty() ? "" : " (" + r.stop + ")"),
+                     fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}", r.best_speedup) : "-",
+                     r.verdict});
+    document["runs"].push_back({{"id", r.id},
+                                {"operator", r.operator_name},
+                                {"target", r.target},
+                                {"reference", r.reference},
+                                {"started", r.started},
+                                {"state", r.state},
+                                {"stop", r.stop},
+                                {"candidates", r.candidates},
+                                {"accepted", r.accepted},
+                                {"speedup", r.best_speedup},
+                                {"verdict", r.verdict},
+                                {"package", r.best_package}});
   }
-  if (table.empty()) c.out("no run yet; start one with: forge run gemm_f32");
-  else c.out(format_table({"run", "operator", "reference", "state", "accepted", "speedup", "verdict"}, table));
+  if (table.empty())
+    c.out("no run yet; start one with: forge run gemm_f32");
+  else
+    c.out(format_table({"run", "operator", "reference", "state", "accepted", "speedup", "verdict"}, table));
   std::string counts;
   for (const auto& [reason, n] : *reasons) {
     counts += fmt::format("{}{} {}", counts.empty() ? "the gate said: " : ", ", reason, n);
@@ -59,7 +72,8 @@ int show(Context& c, const std::string& wanted, bool events_only) {
   std::vector<std::vector<std::string>> table;
   for (const Event& e : *events) {
     const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
-    document.push_back({{"seq", e.seq}, {"time", e.time}, {"type", e.type}, {"seconds", e.seconds}, {"request", request}, {"response", response}});
+    document.push_back(
+        {{"seq", e.seq}, {"time", e.time}, {"type", e.type}, {"seconds", e.seconds}, {"request", request}, {"response", response}});
     std::string what = text_at(response, "reason");
     if (const std::string detail = text_at(response, "detail"); !detail.empty()) what += ": " + detail;
     for (const char* key : {"milestone", "reason", "stop", "why"})
@@ -113,7 +127,8 @@ void add_history(CLI::App& app, Action& action) {
   rep->add_option("run", *report_id, "run id, unique prefix, or 'last'")->capture_default_str();
   rep->add_option("-o,--output", *out_file, "default: $FORGE_HOME/reports/<run>.html");
   rep->footer("Example:\n  forge report last -o report.html");
-  rep->callback([report_id, out_file, &action] { action = [report_id, out_file](Context& c) { return report(c, *report_id, *out_file); }; });
+  rep->callback(
+      [report_id, out_file, &action] { action = [report_id, out_file](Context& c) { return report(c, *report_id, *out_file); }; });
 }
 
 }  // namespace forge

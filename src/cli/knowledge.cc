@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge kb list | show | search | certify | retire | unretire | report
+#include "knowledge/knowledge.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,7 +14,6 @@
 #include "cli/table.h"
 #include "core/json_io.h"
 #include "device/cpu.h"
-#include "knowledge/knowledge.h"
 #include "util/text.h"
 
 namespace forge {
@@ -67,19 +68,28 @@ int show(Context& c, const std::string& id) {
     std::vector<std::string> ids;
     for (const Entry& other : base->entries()) ids.push_back(other.id);
     const std::string near = closest(id, ids);
-    return c.fail(Error{.code = Code::not_found, .message = fmt::format("no entry is called '{}'", id), .file = {}, .line = 0, .field = {}, .fix = near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near)});
+    return c.fail(Error{.code = Code::not_found,
+                        .message = fmt::format("no entry is called '{}'", id),
+                        .file = {},
+                        .line = 0,
+                        .field = {},
+                        .fix = near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near)});
   }
   c.out(fmt::format("{}: {}\n\n{}\n", e->id, e->title, e->mechanism));
   if (!e->applies.empty()) c.out("applies when  " + e->applies.text);
   for (const std::string& s : e->symptoms) c.out("symptom       " + s);
   for (const std::string& s : e->limitations) c.out("limitation    " + s);
-  for (const Advice& a : e->advice) c.out(fmt::format("advice        {} = {}{}: {}", a.decision, a.value, a.when.empty() ? "" : " when " + a.when.text, a.because));
-  for (const SignatureTerm& t : e->signature.all) c.out(fmt::format("signature     {} {} in {}: at least {}", t.mnemonic, t.operand, name(t.scope), t.min));
+  for (const Advice& a : e->advice)
+    c.out(fmt::format("advice        {} = {}{}: {}", a.decision, a.value, a.when.empty() ? "" : " when " + a.when.text, a.because));
+  for (const SignatureTerm& t : e->signature.all)
+    c.out(fmt::format("signature     {} {} in {}: at least {}", t.mnemonic, t.operand, name(t.scope), t.min));
   for (const Certification& k : e->evidence)
-    c.out(fmt::format("evidence      {} ({}): {}, {} (floor {:.2f} %), {}{}{}", k.device_class, k.date, outcome_text(k, *e), k.applicable ? format_interval(k.effect) : "-", 100 * k.floor, k.compiler, k.note.empty() ? "" : ": ", k.note));
+    c.out(fmt::format("evidence      {} ({}): {}, {} (floor {:.2f} %), {}{}{}", k.device_class, k.date, outcome_text(k, *e),
+                      k.applicable ? format_interval(k.effect) : "-", 100 * k.floor, k.compiler, k.note.empty() ? "" : ": ", k.note));
   c.out("origin        " + e->origin + "\nfolder        " + e->folder);
   Json j;
-  j["id"] = e->id, j["title"] = e->title, j["mechanism"] = e->mechanism, j["applies"] = e->applies.text, j["symptoms"] = e->symptoms, j["limitations"] = e->limitations, j["origin"] = e->origin, j["retired"] = e->retired;
+  j["id"] = e->id, j["title"] = e->title, j["mechanism"] = e->mechanism, j["applies"] = e->applies.text, j["symptoms"] = e->symptoms,
+  j["limitations"] = e->limitations, j["origin"] = e->origin, j["retired"] = e->retired;
   for (const Certification& k : e->evidence) j["evidence"].push_back(to_json_value(k));
   return c.finish(dump(j));
 }
@@ -93,7 +103,13 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
   Json document = Json::array();
   int failed = 0;
   for (const std::string& id : ids)
-    if (!base->find(id)) return c.fail(Error{.code = Code::not_found, .message = fmt::format("no entry is called '{}'", id), .file = {}, .line = 0, .field = {}, .fix = "`forge kb list` shows them"});
+    if (!base->find(id))
+      return c.fail(Error{.code = Code::not_found,
+                          .message = fmt::format("no entry is called '{}'", id),
+                          .file = {},
+                          .line = 0,
+                          .field = {},
+                          .fix = "`forge kb list` shows them"});
   for (const Entry& e : base->entries()) {
     if (!ids.empty() && std::find(ids.begin(), ids.end(), e.id) == ids.end()) continue;
     c.say("probing " + e.id);
@@ -126,14 +142,17 @@ int report(Context& c) {
     std::vector<std::string> row = {entry};
     for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted}) {
       const auto found = by_use.find(name(u));
-      const std::vector<std::string> ops = found == by_use.end() ? std::vector<std::string>() : std::vector<std::string>(found->second.begin(), found->second.end());
+      const std::vector<std::string> ops =
+          found == by_use.end() ? std::vector<std::string>() : std::vector<std::string>(found->second.begin(), found->second.end());
       row.push_back(ops.empty() ? "-" : join(ops, " "));
       document[entry][name(u)] = ops;
     }
     rows.push_back(std::move(row));
   }
-  if (rows.empty()) c.out("no run has used an entry yet");
-  else c.out(format_table({"entry", "retrieved by", "cited by", "implemented by", "adopted by"}, rows));
+  if (rows.empty())
+    c.out("no run has used an entry yet");
+  else
+    c.out(format_table({"entry", "retrieved by", "cited by", "implemented by", "adopted by"}, rows));
   return c.finish(dump(document));
 }
 
@@ -142,7 +161,9 @@ int report(Context& c) {
 void add_knowledge(CLI::App& app, Action& action) {
   CLI::App* kb = app.add_subcommand("kb", "the knowledge base: entries, their probes, who used them");
   kb->require_subcommand(1);
-  kb->footer("Examples:\n  forge kb list\n  forge kb show nontemporal-store\n  forge kb certify                 # all probes, on this machine\n  forge kb report");
+  kb->footer(
+      "Examples:\n  forge kb list\n  forge kb show nontemporal-store\n  forge kb certify                 # all probes, on this machine\n  "
+      "forge kb report");
   CLI::App* list_sub = kb->add_subcommand("list", "all entries and their state on this device class");
   list_sub->callback([&action] { action = [](Context& c) { return list(c, ""); }; });
   auto words = std::make_shared<std::vector<std::string>>();
@@ -161,10 +182,13 @@ void add_knowledge(CLI::App& app, Action& action) {
   certify_sub->add_option("--target", *target, "default: the widest of this machine");
   certify_sub->add_flag("--proposed", *proposed, "the entries that runs have proposed, under $FORGE_HOME/proposed");
   certify_sub->footer("Example:\n  forge kb certify nontemporal-store");
-  certify_sub->callback([ids, target, proposed, &action] { action = [ids, target, proposed](Context& c) { return certify_entries(c, *ids, *target, *proposed); }; });
+  certify_sub->callback([ids, target, proposed, &action] {
+    action = [ids, target, proposed](Context& c) { return certify_entries(c, *ids, *target, *proposed); };
+  });
   for (const bool retire : {true, false}) {
     auto which = std::make_shared<std::string>();
-    CLI::App* sub = kb->add_subcommand(retire ? "retire" : "unretire", retire ? "keep an entry for the record, never retrieve it again" : "take a retirement back");
+    CLI::App* sub = kb->add_subcommand(retire ? "retire" : "unretire",
+                                       retire ? "keep an entry for the record, never retrieve it again" : "take a retirement back");
     sub->add_option("entry", *which, "entry id")->required();
     sub->callback([which, retire, &action] {
       action = [which, retire](Context& c) -> int {

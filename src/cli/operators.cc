@@ -36,7 +36,8 @@ int list_operators(Context& c) {
     std::vector<std::string> experts;
     for (const auto& [expert, path] : loaded->experts) experts.push_back(expert);
     rows.push_back({op, axes_text(loaded->task.timed.axes), join(experts, ", "), loaded->definition.description});
-    document.push_back({{"name", op}, {"timed", loaded->task.timed.axes}, {"experts", experts}, {"description", loaded->definition.description}});
+    document.push_back(
+        {{"name", op}, {"timed", loaded->task.timed.axes}, {"experts", experts}, {"description", loaded->definition.description}});
   }
   c.out(format_table({"operator", "timed at", "experts", "what it computes"}, rows));
   return c.finish(dump(document));
@@ -51,11 +52,16 @@ std::string metric(const Evidence& e, const char* key, const char* format_spec) 
 std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
   std::string out = fmt::format("{}\n  {}\n", r.id, r.description);
   for (const std::string& other : r.considered) out += "  considered: " + other + "\n";
-  out += fmt::format("\ntime            {} ({} of the roofline's {})\n", metric(e, "seconds", "{:.3e} s"), metric(e, "roofline_percent", "{:.1f} %"), metric(e, "roofline_seconds", "{:.3e} s"));
-  out += fmt::format("arithmetic      {} GFLOP/s, {} of the measured peak {}\n", metric(e, "achieved_gflops", "{:.1f}"), metric(e, "compute_percent", "{:.1f} %"), metric(e, "ceiling_gflops", "{:.0f} GFLOP/s"));
-  out += fmt::format("memory          {} GB/s, {} of the measured copy bandwidth {}\n", metric(e, "achieved_gbs", "{:.2f}"), metric(e, "memory_percent", "{:.1f} %"), metric(e, "ceiling_copy_gbs", "{:.1f} GB/s"));
-  out += fmt::format("working set     {} bytes (L1d {}, L2 {}, L3 {})\n", metric(e, "working_set_bytes", "{:.0f}"), metric(e, "l1d_bytes", "{:.0f}"), metric(e, "l2_bytes", "{:.0f}"), metric(e, "l3_bytes", "{:.0f}"));
-  out += fmt::format("vector width    {} bits, {} spills in hot loops\n", metric(e, "vector_bits", "{:.0f}"), metric(e, "spills", "{:.0f}"));
+  out += fmt::format("\ntime            {} ({} of the roofline's {})\n", metric(e, "seconds", "{:.3e} s"),
+                     metric(e, "roofline_percent", "{:.1f} %"), metric(e, "roofline_seconds", "{:.3e} s"));
+  out += fmt::format("arithmetic      {} GFLOP/s, {} of the measured peak {}\n", metric(e, "achieved_gflops", "{:.1f}"),
+                     metric(e, "compute_percent", "{:.1f} %"), metric(e, "ceiling_gflops", "{:.0f} GFLOP/s"));
+  out += fmt::format("memory          {} GB/s, {} of the measured copy bandwidth {}\n", metric(e, "achieved_gbs", "{:.2f}"),
+                     metric(e, "memory_percent", "{:.1f} %"), metric(e, "ceiling_copy_gbs", "{:.1f} GB/s"));
+  out += fmt::format("working set     {} bytes (L1d {}, L2 {}, L3 {})\n", metric(e, "working_set_bytes", "{:.0f}"),
+                     metric(e, "l1d_bytes", "{:.0f}"), metric(e, "l2_bytes", "{:.0f}"), metric(e, "l3_bytes", "{:.0f}"));
+  out +=
+      fmt::format("vector width    {} bits, {} spills in hot loops\n", metric(e, "vector_bits", "{:.0f}"), metric(e, "spills", "{:.0f}"));
   if (!e.hot_symbols.empty()) {
     out += "\nwhere the samples fell\n";
     for (const auto& [where, share] : e.hot_symbols) out += fmt::format("  {:5.1f} %  {}\n", 100 * share, where);
@@ -67,12 +73,15 @@ std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
     std::sort(ranked.begin(), ranked.end());
     for (std::size_t i = 0; i < ranked.size() && i < 12; ++i) out += fmt::format("  {:5}  {}\n", -ranked[i].first, ranked[i].second);
   }
-  if (!e.mix.loops.empty()) out += "\nhottest loop" + (e.mix.loops[0].symbol.empty() ? "" : " in " + e.mix.loops[0].symbol) + "\n" + e.mix.loops[0].listing + "\n";
+  if (!e.mix.loops.empty())
+    out += "\nhottest loop" + (e.mix.loops[0].symbol.empty() ? "" : " in " + e.mix.loops[0].symbol) + "\n" + e.mix.loops[0].listing + "\n";
   for (const std::string& note : e.notes) out += "note: " + note + "\n";
   return out;
 }
 
-struct Flags { std::string op, target, reference = "expert"; };
+struct Flags {
+  std::string op, target, reference = "expert";
+};
 
 int analyse(Context& c, const Flags& f) {
   const auto machine = c.machine(f.target);
@@ -88,7 +97,10 @@ int analyse(Context& c, const Flags& f) {
   c.out(analysis_page(*reference, *evidence));
   Json document;
   document["machine"] = to_json_value(*machine);
-  document["reference"] = {{"id", reference->id}, {"description", reference->description}, {"considered", reference->considered}, {"seconds", reference->seconds}};
+  document["reference"] = {{"id", reference->id},
+                           {"description", reference->description},
+                           {"considered", reference->considered},
+                           {"seconds", reference->seconds}};
   document["evidence"] = to_json_value(*evidence);
   return c.finish(dump(document));
 }

@@ -37,8 +37,11 @@ std::string describe_run(const RunResult& r) {
   } else {
     out = fmt::format("{}: nothing to confirm", r.run_id);
   }
-  out += fmt::format("\n  stopped: {}; {} hand-ins, {} of gate time", name(r.stop), r.spent.candidates, format_seconds(r.spent.gate_seconds));
-  if (r.generation) out += fmt::format("\n  {} as gen{} {}", r.promoted ? "sealed and promoted" : "sealed", r.generation->number, r.generation->id.substr(0, 12));
+  out +=
+      fmt::format("\n  stopped: {}; {} hand-ins, {} of gate time", name(r.stop), r.spent.candidates, format_seconds(r.spent.gate_seconds));
+  if (r.generation)
+    out += fmt::format("\n  {} as gen{} {}", r.promoted ? "sealed and promoted" : "sealed", r.generation->number,
+                       r.generation->id.substr(0, 12));
   return out;
 }
 
@@ -47,27 +50,45 @@ std::vector<std::string> outcome_head() { return {"operator", "reference", "spee
 std::vector<std::string> outcome_row(const RunResult& r) {
   const PairedTiming* t = final_timing(r);
   const std::string op = r.run_id.substr(0, r.run_id.find('-'));
-  return {op, r.reference.id, t ? format_interval(t->speedup) : "-",
-          t ? name(t->comparison) : r.confirmation ? name(r.confirmation->reason()) : "nothing confirmed",
-          r.generation ? fmt::format("gen{} {}{}", r.generation->number, r.generation->id.substr(0, 8), r.promoted ? "" : " (not promoted)") : "-", r.run_id};
+  return {op,
+          r.reference.id,
+          t ? format_interval(t->speedup) : "-",
+          t                ? name(t->comparison)
+          : r.confirmation ? name(r.confirmation->reason())
+                           : "nothing confirmed",
+          r.generation ? fmt::format("gen{} {}{}", r.generation->number, r.generation->id.substr(0, 8), r.promoted ? "" : " (not promoted)")
+                       : "-",
+          r.run_id};
 }
 
 Json run_to_json(const RunResult& r) {
   Json j;
   j["run"] = r.run_id;
   j["stop"] = name(r.stop);
-  j["reference"] = {{"id", r.reference.id}, {"description", r.reference.description}, {"considered", r.reference.considered}, {"seconds", r.reference.seconds}};
+  j["reference"] = {{"id", r.reference.id},
+                    {"description", r.reference.description},
+                    {"considered", r.reference.considered},
+                    {"seconds", r.reference.seconds}};
   j["floor"] = to_json_value(r.floor);
   j["spent"] = {{"candidates", r.spent.candidates}, {"gate_seconds", r.spent.gate_seconds}, {"wall_seconds", r.spent.wall_seconds}};
   j["sealed"] = r.sealed;
   j["promoted"] = r.promoted;
-  if (r.generation) j["generation"] = {{"number", r.generation->number}, {"id", r.generation->id}, {"decisions", r.generation->decisions}, {"cites", r.generation->cites}, {"adopted", r.generation->adopted}};
+  if (r.generation)
+    j["generation"] = {{"number", r.generation->number},
+                       {"id", r.generation->id},
+                       {"decisions", r.generation->decisions},
+                       {"cites", r.generation->cites},
+                       {"adopted", r.generation->adopted}};
   if (const PairedTiming* t = final_timing(r)) j["timing"] = to_json_value(*t);
   if (r.generation && r.generation->against_expert) j["against_expert"] = to_json_value(*r.generation->against_expert);
   if (r.confirmation) j["confirmation"] = {{"reason", name(r.confirmation->reason())}, {"detail", r.confirmation->detail()}};
   j["branches"] = Json::array();
   for (const BranchOutcome& b : r.branches)
-    j["branches"].push_back({{"revision", b.revision}, {"stop", name(b.stop)}, {"best_speedup", b.best_speedup}, {"reverted", b.reverted}, {"hand_ins", b.hand_ins.size()}});
+    j["branches"].push_back({{"revision", b.revision},
+                             {"stop", name(b.stop)},
+                             {"best_speedup", b.best_speedup},
+                             {"reverted", b.reverted},
+                             {"hand_ins", b.hand_ins.size()}});
   return j;
 }
 

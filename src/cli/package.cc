@@ -19,9 +19,16 @@ namespace forge {
 
 namespace {
 
-struct Flags { std::string folder, op, target, reference = "expert", id; };
+struct Flags {
+  std::string folder, op, target, reference = "expert", id;
+};
 
-struct Bench { Machine machine; KernelPackage package; std::unique_ptr<Gate> gate; Task task; };
+struct Bench {
+  Machine machine;
+  KernelPackage package;
+  std::unique_ptr<Gate> gate;
+  Task task;
+};
 Result<Bench> set_up(Context& c, const Flags& f, const std::string& reference) {
   Bench b;
   FORGE_TRY_ASSIGN(b.package, read_package_folder(f.folder));
@@ -34,12 +41,15 @@ Result<Bench> set_up(Context& c, const Flags& f, const std::string& reference) {
 std::string describe(const Verdict& v) {
   std::string out = fmt::format("{}{}{}", name(v.reason()), v.detail().empty() ? "" : ": ", v.detail());
   if (v.correctness())
-    out += fmt::format("\n  correct: {} checked calls, {} elements, worst error {:.3f} of its bound ({})", v.correctness()->checks, v.correctness()->elements, v.correctness()->worst, v.correctness()->worst_where);
+    out += fmt::format("\n  correct: {} checked calls, {} elements, worst error {:.3f} of its bound ({})", v.correctness()->checks,
+                       v.correctness()->elements, v.correctness()->worst, v.correctness()->worst_where);
   if (v.measurement())
     for (const PairedTiming& p : v.measurement()->pairs)
-      out += fmt::format("\n  {} than {}: {} ({} pairs{}; outside clock {})", name(p.comparison), p.against, format_interval(p.speedup), p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
+      out += fmt::format("\n  {} than {}: {} ({} pairs{}; outside clock {})", name(p.comparison), p.against, format_interval(p.speedup),
+                         p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
   for (const std::string& m : v.mechanism.found) out += "\n  mechanism: " + m;
-  out += fmt::format("\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f}, timing {:.2f}, waited {:.2f})", v.times.total, v.times.build, v.times.admit, v.times.correctness, v.times.timing, v.times.waited);
+  out += fmt::format("\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f}, timing {:.2f}, waited {:.2f})", v.times.total,
+                     v.times.build, v.times.admit, v.times.correctness, v.times.timing, v.times.waited);
   for (const std::string& n : v.notes) out += "\n  note: " + n;
   if (!v.build_log.empty() && v.reason() == Reason::build_failed) out += "\n" + v.build_log;
   return out;
@@ -83,8 +93,11 @@ int seal(Context& c, const Flags& f) {
     if (!parent) return c.fail(parent.error());
     g.parent = parent->id, g.number = parent->number + 1;
   }
-  g.package = bench->package, g.verdict = *verdict, g.image_sha = verdict->image_sha, g.expert = reference->description, g.machine = bench->machine.device_class;
-  if (const auto direct = bench->gate->against_expert(bench->package); direct && direct->accepted() && direct->measurement() && !direct->measurement()->pairs.empty()) g.against_expert = direct->measurement()->pairs.front();
+  g.package = bench->package, g.verdict = *verdict, g.image_sha = verdict->image_sha, g.expert = reference->description,
+  g.machine = bench->machine.device_class;
+  if (const auto direct = bench->gate->against_expert(bench->package);
+      direct && direct->accepted() && direct->measurement() && !direct->measurement()->pairs.empty())
+    g.against_expert = direct->measurement()->pairs.front();
   if (const auto sealed = vault->seal(g); !sealed) return c.fail(sealed.error());
   c.out(fmt::format("sealed as gen{} {}\npromote it with: forge promote {}", g.number, g.id, g.id.substr(0, 12)));
   return c.finish(generation_to_json(g));
@@ -119,14 +132,26 @@ int lineage(Context& c, const Flags& f) {
     if (!line) return c.fail(line.error());
     for (const Generation& k : *line) {
       const PairedTiming* t = against(k.verdict, "reference");
-      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), k.parent.substr(0, 20), t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
+      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), k.parent.substr(0, 20),
+                      t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
                       k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});
-      document.push_back({{"operator", k.operator_name}, {"target", k.target}, {"number", k.number}, {"id", k.id}, {"parent", k.parent}, {"against_parent", t ? to_json_value(*t) : Json()},
-                          {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()}, {"expert", k.expert}, {"adopted", k.adopted}, {"run", k.run_id}});
+      document.push_back({{"operator", k.operator_name},
+                          {"target", k.target},
+                          {"number", k.number},
+                          {"id", k.id},
+                          {"parent", k.parent},
+                          {"against_parent", t ? to_json_value(*t) : Json()},
+                          {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()},
+                          {"expert", k.expert},
+                          {"adopted", k.adopted},
+                          {"run", k.run_id}});
     }
   }
-  if (rows.empty()) c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
-  else c.out(format_table({"operator", "generation", "id", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
+  if (rows.empty())
+    c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
+  else
+    c.out(format_table(
+        {"operator", "generation", "id", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
   return c.finish(dump(document));
 }
 
@@ -148,7 +173,8 @@ void add_package(CLI::App& app, Action& action) {
   CLI::App* bench_sub = app.add_subcommand("bench", "the full gate: correctness, then paired timing against a reference");
   common(bench_sub, bench);
   bench_sub->add_option("--reference", bench->reference, "expert, expert:NAME, gen:ID or package:FOLDER")->capture_default_str();
-  bench_sub->footer("Examples:\n  forge bench my-kernel --operator softmax_f32\n  forge bench new --operator gemm_f32 --reference package:old");
+  bench_sub->footer(
+      "Examples:\n  forge bench my-kernel --operator softmax_f32\n  forge bench new --operator gemm_f32 --reference package:old");
   bench_sub->callback([bench, &action] { action = [bench](Context& c) { return hand_in(c, *bench, true); }; });
 
   auto seal_flags = std::make_shared<Flags>();

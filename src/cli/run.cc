@@ -90,7 +90,13 @@ void add_run(CLI::App& app, Action& action) {
         const auto result = resume_run(c.paths, *store, *id, say);
         return result ? after_run(c, *result) : c.fail(result.error());
       }
-      if (f->op.empty()) return c.fail(Error{.code = Code::bad_input, .message = "which operator?", .file = {}, .line = 0, .field = "operator", .fix = "forge run gemm_f32, or forge run --resume last"});
+      if (f->op.empty())
+        return c.fail(Error{.code = Code::bad_input,
+                            .message = "which operator?",
+                            .file = {},
+                            .line = 0,
+                            .field = "operator",
+                            .fix = "forge run gemm_f32, or forge run --resume last"});
       const auto task = make_task(c, *f);
       if (!task) return c.fail(task.error());
       const auto result = start_run(c.paths, *store, *task, say);
@@ -99,7 +105,8 @@ void add_run(CLI::App& app, Action& action) {
   });
 
   auto e = std::make_shared<Flags>();
-  CLI::App* evo = app.add_subcommand("evolve", "forge generations: gen0 against the expert, gen1 against gen0, until the gain is within the floor");
+  CLI::App* evo =
+      app.add_subcommand("evolve", "forge generations: gen0 against the expert, gen1 against gen0, until the gain is within the floor");
   evo->add_option("operator", e->op, "an operator")->required();
   evo->add_option("--generations", e->generations, "at most this many")->check(CLI::Range(1, 20))->capture_default_str();
   add_flags(*evo, *e);

@@ -20,7 +20,11 @@ namespace forge {
 
 namespace {
 
-struct Flags { std::string op = "softmax_f32", folder; int trials = 0; double effect = 0.03; };
+struct Flags {
+  std::string op = "softmax_f32", folder;
+  int trials = 0;
+  double effect = 0.03;
+};
 
 // The package to test with: the one given, else the promoted generation, else the blueprint as it is by default.
 Result<KernelPackage> choose_package(const Context& c, const Flags& f, const Machine& m) {
@@ -44,11 +48,14 @@ int aa(Context& c, const Flags& f) {
   if (!r) return c.fail(r.error());
   std::vector<double> sorted = r->speedups;
   std::sort(sorted.begin(), sorted.end());
-  c.out(fmt::format("{}: {} copies of a reference handed in as candidates: faster {}, slower {}, same {}, ambiguous {}\n"
-                    "floor {:.2f} %, measured ratios {:.4f} .. {:.4f} (median {:.4f}), {:.0f} s",
-                    f.op, r->trials, r->faster, r->slower, r->same, r->ambiguous, 100 * r->floor, sorted.empty() ? 0 : sorted.front(), sorted.empty() ? 0 : sorted.back(), median(sorted), r->seconds));
+  c.out(
+      fmt::format("{}: {} copies of a reference handed in as candidates: faster {}, slower {}, same {}, ambiguous {}\n"
+                  "floor {:.2f} %, measured ratios {:.4f} .. {:.4f} (median {:.4f}), {:.0f} s",
+                  f.op, r->trials, r->faster, r->slower, r->same, r->ambiguous, 100 * r->floor, sorted.empty() ? 0 : sorted.front(),
+                  sorted.empty() ? 0 : sorted.back(), median(sorted), r->seconds));
   Json j;
-  j["operator"] = f.op, j["trials"] = r->trials, j["faster"] = r->faster, j["slower"] = r->slower, j["same"] = r->same, j["ambiguous"] = r->ambiguous, j["floor"] = r->floor, j["seconds"] = r->seconds, j["speedups"] = r->speedups;
+  j["operator"] = f.op, j["trials"] = r->trials, j["faster"] = r->faster, j["slower"] = r->slower, j["same"] = r->same,
+  j["ambiguous"] = r->ambiguous, j["floor"] = r->floor, j["seconds"] = r->seconds, j["speedups"] = r->speedups;
   j["machine"] = to_json_value(*machine);
   c.finish(dump(j));
   return r->faster == 0 ? kOk : kNegative;
@@ -61,9 +68,11 @@ int power(Context& c, const Flags& f) {
   if (!package) return c.fail(package.error());
   const auto r = selftest_power(c.paths, *machine, f.op, *package, f.trials, f.effect);
   if (!r) return c.fail(r.error());
-  c.out(fmt::format("{}: {} of {} trials with a true {:.1f} % were called so (floor {:.2f} %, {:.0f} s)", f.op, r->called_right, r->trials, 100 * r->effect, 100 * r->floor, r->seconds));
+  c.out(fmt::format("{}: {} of {} trials with a true {:.1f} % were called so (floor {:.2f} %, {:.0f} s)", f.op, r->called_right, r->trials,
+                    100 * r->effect, 100 * r->floor, r->seconds));
   Json j;
-  j["operator"] = f.op, j["trials"] = r->trials, j["called_right"] = r->called_right, j["effect"] = r->effect, j["floor"] = r->floor, j["seconds"] = r->seconds, j["speedups"] = r->speedups, j["calls"] = r->calls;
+  j["operator"] = f.op, j["trials"] = r->trials, j["called_right"] = r->called_right, j["effect"] = r->effect, j["floor"] = r->floor,
+  j["seconds"] = r->seconds, j["speedups"] = r->speedups, j["calls"] = r->calls;
   j["machine"] = to_json_value(*machine);
   c.finish(dump(j));
   return r->called_right * 10 >= r->trials * 9 ? kOk : kNegative;
@@ -92,7 +101,8 @@ int admission(Context& c, const Flags& f) {
 void add_selftest(CLI::App& app, Action& action) {
   CLI::App* self = app.add_subcommand("selftest", "the judge judged, on this machine");
   self->require_subcommand(1);
-  self->footer("Examples:\n  forge selftest aa --trials 200\n  forge selftest power --trials 100 --effect 0.03\n  forge selftest admission");
+  self->footer(
+      "Examples:\n  forge selftest aa --trials 200\n  forge selftest power --trials 100 --effect 0.03\n  forge selftest admission");
   const auto common = [](CLI::App* sub, const std::shared_ptr<Flags>& f) {
     sub->add_option("--operator", f->op, "the operator to test with")->capture_default_str();
     sub->add_option("--package", f->folder, "default: the promoted generation, else the blueprint");

@@ -16,11 +16,22 @@ namespace forge {
 
 namespace {
 
-struct Flags { std::string suite = "cpu", out_file, target; bool quick = false; std::int64_t seed = 1; double seconds = 0; bool no_revise = false, no_knowledge = false; };
+struct Flags {
+  std::string suite = "cpu", out_file, target;
+  bool quick = false;
+  std::int64_t seed = 1;
+  double seconds = 0;
+  bool no_revise = false, no_knowledge = false;
+};
 
 Result<std::vector<std::string>> operators_of(const Context& c, const std::string& suite) {
   if (suite == "cpu") return operator_names(c.paths);
-  return fail(Error{.code = Code::not_found, .message = fmt::format("no suite is called '{}'", suite), .file = {}, .line = 0, .field = "suite", .fix = "this version has: cpu"});
+  return fail(Error{.code = Code::not_found,
+                    .message = fmt::format("no suite is called '{}'", suite),
+                    .file = {},
+                    .line = 0,
+                    .field = "suite",
+                    .fix = "this version has: cpu"});
 }
 
 int run_suite(Context& c, const Flags& f) {
@@ -33,7 +44,8 @@ int run_suite(Context& c, const Flags& f) {
   const auto config = read_config(c.paths.home);
   if (!config) return c.fail(config.error());
   const double start = monotonic_seconds();
-  c.out(fmt::format("{} on {} ({} cores): ceilings {:.0f} GFLOP/s, {:.1f} GB/s copy", machine->target.name, machine->model, machine->cores, machine->ceilings.gflops, machine->ceilings.copy_gbs));
+  c.out(fmt::format("{} on {} ({} cores): ceilings {:.0f} GFLOP/s, {:.1f} GB/s copy", machine->target.name, machine->model, machine->cores,
+                    machine->ceilings.gflops, machine->ceilings.copy_gbs));
 
   Json document;
   document["suite"] = f.suite, document["date"] = utc_now(), document["machine"] = to_json_value(*machine);
@@ -66,15 +78,18 @@ int run_suite(Context& c, const Flags& f) {
       worst = measured == 0 ? t->speedup.mid : std::min(worst, t->speedup.mid);
       ++measured;
     }
-    if (const auto report = write_report(*store, result->run_id, "")) reports.push_back(*report);
-    else c.out("no report: " + report.error().text());
+    if (const auto report = write_report(*store, result->run_id, ""))
+      reports.push_back(*report);
+    else
+      c.out("no report: " + report.error().text());
   }
   // A kernel that could not be measured counts as 0: it may not vanish from the mean.
   const bool whole = measured == static_cast<int>(ops->size());
   const double geomean = whole && measured > 0 ? std::exp(log_sum / measured) : 0;
   document["geomean"] = geomean, document["worst"] = whole ? worst : 0, document["seconds"] = monotonic_seconds() - start;
   c.out("\n" + format_table(outcome_head(), rows));
-  c.out(fmt::format("geometric mean against the better expert: {:.3f}, worst {:.3f}; {} in all", geomean, whole ? worst : 0, format_seconds(monotonic_seconds() - start)));
+  c.out(fmt::format("geometric mean against the better expert: {:.3f}, worst {:.3f}; {} in all", geomean, whole ? worst : 0,
+                    format_seconds(monotonic_seconds() - start)));
   for (const std::string& report : reports) c.out("report: " + report);
   if (!f.out_file.empty())
     if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
@@ -95,7 +110,9 @@ void add_suite(CLI::App& app, Action& action) {
   suite->add_flag("--no-revise", f->no_revise, "first plans only");
   suite->add_flag("--no-knowledge", f->no_knowledge, "retrieve no entries");
   suite->add_option("-o,--output", f->out_file, "write the results as JSON too");
-  suite->footer("Examples:\n  forge suite cpu\n  forge suite cpu -o results/suite.json\nExit: 0 every operator has a confirmed measurement, 1 not, 4 interrupted.");
+  suite->footer(
+      "Examples:\n  forge suite cpu\n  forge suite cpu -o results/suite.json\nExit: 0 every operator has a confirmed measurement, 1 not, 4 "
+      "interrupted.");
   suite->callback([f, &action] { action = [f](Context& c) { return run_suite(c, *f); }; });
 }
 

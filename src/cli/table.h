@@ -8,5 +8,5 @@
 
 namespace forge {
 std::string format_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
-std::string format_interval(const Interval&);   // "1.213 [1.205 1.221]"
-}
+std::string format_interval(const Interval&);  // "1.213 [1.205 1.221]"
+}  // namespace forge

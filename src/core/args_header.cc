@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The argument struct: its layout, and forge_args.h, the only header of ours that a kernel sees.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/launch_plan.h"
 
@@ -17,30 +17,46 @@ std::size_t scalar_bytes(DType type) { return static_cast<std::size_t>(std::max(
 // The C++ name of an element; sub-byte elements are addressed by the byte.
 std::string cpp_type(DType type, bool cuda) {
   switch (type) {
-    case DType::f32: return "float";
-    case DType::f16: return cuda ? "__half" : "forge_f16";
-    case DType::bf16: return cuda ? "__nv_bfloat16" : "forge_bf16";
-    case DType::f8_e4m3: return cuda ? "__nv_fp8_e4m3" : "forge_f8_e4m3";
-    case DType::f8_e5m2: return cuda ? "__nv_fp8_e5m2" : "forge_f8_e5m2";
-    case DType::i64: return "int64_t";
-    case DType::i32: return "int";
-    case DType::i16: return "short";
-    case DType::i8: return "signed char";
-    case DType::boolean: return "bool";
+    case DType::f32:
+      return "float";
+    case DType::f16:
+      return cuda ? "__half" : "forge_f16";
+    case DType::bf16:
+      return cuda ? "__nv_bfloat16" : "forge_bf16";
+    case DType::f8_e4m3:
+      return cuda ? "__nv_fp8_e4m3" : "forge_f8_e4m3";
+    case DType::f8_e5m2:
+      return cuda ? "__nv_fp8_e5m2" : "forge_f8_e5m2";
+    case DType::i64:
+      return "int64_t";
+    case DType::i32:
+      return "int";
+    case DType::i16:
+      return "short";
+    case DType::i8:
+      return "signed char";
+    case DType::boolean:
+      return "bool";
     case DType::f4_e2m1:
-    case DType::u8: break;
+    case DType::u8:
+      break;
   }
   return "unsigned char";
 }
 
 std::string field_type(const ArgField& f, bool cuda) {
   switch (f.kind) {
-    case ArgField::Kind::map: return "forge_tensormap ";
-    case ArgField::Kind::workspace: return "void* ";
-    case ArgField::Kind::tensor: return fmt::format("{}{}* ", f.output ? "" : "const ", cpp_type(f.dtype, cuda));
-    case ArgField::Kind::scalar: return cpp_type(f.dtype, cuda) + " ";
+    case ArgField::Kind::map:
+      return "forge_tensormap ";
+    case ArgField::Kind::workspace:
+      return "void* ";
+    case ArgField::Kind::tensor:
+      return fmt::format("{}{}* ", f.output ? "" : "const ", cpp_type(f.dtype, cuda));
+    case ArgField::Kind::scalar:
+      return cpp_type(f.dtype, cuda) + " ";
     case ArgField::Kind::axis:
-    case ArgField::Kind::let: break;
+    case ArgField::Kind::let:
+      break;
   }
   return "int ";
 }
@@ -62,22 +78,28 @@ ArgLayout make_arg_layout(const LaunchPlan& plan, const Definition& definition) 
   const auto add = [&](ArgField::Kind kind, const std::string& name, int index, DType dtype, bool output, std::size_t bytes) {
     layout.alignment = std::max(layout.alignment, bytes);
     const std::size_t offset = (layout.bytes + bytes - 1) / bytes * bytes;  // every field's alignment is its size
-    layout.fields.push_back({.kind = kind, .name = name, .index = index, .dtype = dtype, .output = output, .offset = offset, .bytes = bytes});
+    layout.fields.push_back(
+        {.kind = kind, .name = name, .index = index, .dtype = dtype, .output = output, .offset = offset, .bytes = bytes});
     layout.bytes = offset + bytes;
   };
   using Kind = ArgField::Kind;
-  for (std::size_t i = 0; i < plan.maps.size(); i++) add(Kind::map, "map_" + plan.maps[i].name, static_cast<int>(i), DType::u8, false, kMapBytes);
+  for (std::size_t i = 0; i < plan.maps.size(); i++)
+    add(Kind::map, "map_" + plan.maps[i].name, static_cast<int>(i), DType::u8, false, kMapBytes);
   int index = 0;
   for (const TensorSpec& t : definition.inputs) {
-    if (t.scalar) add(Kind::scalar, t.name, index++, t.dtype, false, scalar_bytes(t.dtype));
-    else add(Kind::tensor, t.name, index++, t.dtype, false, sizeof(void*));
+    if (t.scalar)
+      add(Kind::scalar, t.name, index++, t.dtype, false, scalar_bytes(t.dtype));
+    else
+      add(Kind::tensor, t.name, index++, t.dtype, false, sizeof(void*));
   }
   for (const TensorSpec& t : definition.outputs) add(Kind::tensor, t.name, index++, t.dtype, true, sizeof(void*));
-  for (std::size_t i = 0; i < plan.workspaces.size(); i++) add(Kind::workspace, plan.workspaces[i].name, static_cast<int>(i), DType::u8, true, sizeof(void*));
+  for (std::size_t i = 0; i < plan.workspaces.size(); i++)
+    add(Kind::workspace, plan.workspaces[i].name, static_cast<int>(i), DType::u8, true, sizeof(void*));
   index = 0;
   for (const Axis& a : definition.axes)
     if (!a.constant) add(Kind::axis, a.name, index++, DType::i32, false, sizeof(std::int32_t));
-  for (std::size_t i = 0; i < plan.lets.size(); i++) add(Kind::let, plan.lets[i].name, static_cast<int>(i), DType::i32, false, sizeof(std::int32_t));
+  for (std::size_t i = 0; i < plan.lets.size(); i++)
+    add(Kind::let, plan.lets[i].name, static_cast<int>(i), DType::i32, false, sizeof(std::int32_t));
   layout.bytes = (layout.bytes + layout.alignment - 1) / layout.alignment * layout.alignment;
   return layout;
 }
@@ -85,20 +107,25 @@ ArgLayout make_arg_layout(const LaunchPlan& plan, const Definition& definition) 
 std::string make_args_header(const LaunchPlan& plan, const Definition& definition, const TargetSpec& target) {
   const bool cuda = target.family == "cuda";
   const ArgLayout layout = make_arg_layout(plan, definition);
-  std::string out = fmt::format("// Generated by forge for operator {} on {}. Do not edit.\n#pragma once\n#include <stddef.h>\n#include <stdint.h>\n{}\n", definition.name, target.name, types(cuda));
+  std::string out =
+      fmt::format("// Generated by forge for operator {} on {}. Do not edit.\n#pragma once\n#include <stddef.h>\n#include <stdint.h>\n{}\n",
+                  definition.name, target.name, types(cuda));
   for (const Axis& a : definition.axes)
     if (a.constant) out += fmt::format("constexpr int {} = {};\n", a.name, a.value);
   out += "\nstruct forge_args {\n";
   for (const ArgField& f : layout.fields) out += fmt::format("  {}{};\n", field_type(f, cuda), f.name);
   out += "};\n";
-  for (const ArgField& f : layout.fields) out += fmt::format("static_assert(offsetof(forge_args, {}) == {}, \"layout\");\n", f.name, f.offset);
+  for (const ArgField& f : layout.fields)
+    out += fmt::format("static_assert(offsetof(forge_args, {}) == {}, \"layout\");\n", f.name, f.offset);
   out += fmt::format("static_assert(sizeof(forge_args) == {} && alignof(forge_args) == {}, \"layout\");\n", layout.bytes, layout.alignment);
   if (cuda) return out;
   // Declared here so that a kernel with another signature does not compile, and its other functions stay hidden.
   out += "\n";
   std::set<std::string> declared;
   for (const LaunchSpec& l : plan.launches)
-    if (declared.insert(l.entry).second) out += fmt::format("extern \"C\" __attribute__((visibility(\"default\"))) void {}(const forge_args*, const forge_block*);\n", l.entry);
+    if (declared.insert(l.entry).second)
+      out +=
+          fmt::format("extern \"C\" __attribute__((visibility(\"default\"))) void {}(const forge_args*, const forge_block*);\n", l.entry);
   return out;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlashInfer-Trace's Definition. What its loader refuses is refused here, but for what only a Python parser can tell:
 // the syntax of `reference` and of `constraints`.
-#include <set>
-
 #include <fmt/format.h>
+
+#include <set>
 
 #include "core/json_reader.h"
 #include "core/operator.h"
@@ -96,7 +96,8 @@ Definition get_definition(JsonReader r) {
   }
 
   r.need("reference", d.reference);
-  if (r.has("reference")) r.check(has_run(d.reference), "reference", "has no function 'run' at the top level", "begin a line with def run(");
+  if (r.has("reference"))
+    r.check(has_run(d.reference), "reference", "has no function 'run' at the top level", "begin a line with def run(");
   return d;
 }
 

@@ -2,10 +2,10 @@
 // Knowledge entries. Layout: docs/formats/entry.md.
 #include "core/entry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-
-#include <fmt/format.h>
 
 #include "core/json_reader.h"
 #include "core/toml_io.h"
@@ -14,10 +14,14 @@ namespace forge {
 
 const char* name(EntryState state) {
   switch (state) {
-    case EntryState::proposed: return "proposed";
-    case EntryState::certified: return "certified";
-    case EntryState::refuted: return "refuted";
-    case EntryState::retired: break;
+    case EntryState::proposed:
+      return "proposed";
+    case EntryState::certified:
+      return "certified";
+    case EntryState::refuted:
+      return "refuted";
+    case EntryState::retired:
+      break;
   }
   return "retired";
 }
@@ -56,9 +60,18 @@ Result<Entry> parse_entry(const std::string& text, const std::string& file) {
 }
 
 Json to_json_value(const Certification& c) {
-  return Json{{"format", 1}, {"device_class", c.device_class}, {"device", c.device}, {"compiler", c.compiler}, {"date", c.date}, {"commit", c.commit},
-              {"applicable", c.applicable}, {"comparison", name(c.comparison)}, {"effect", to_json_value(c.effect)}, {"floor", number(c.floor)},
-              {"outcome", name(c.outcome)}, {"note", c.note}};
+  return Json{{"format", 1},
+              {"device_class", c.device_class},
+              {"device", c.device},
+              {"compiler", c.compiler},
+              {"date", c.date},
+              {"commit", c.commit},
+              {"applicable", c.applicable},
+              {"comparison", name(c.comparison)},
+              {"effect", to_json_value(c.effect)},
+              {"floor", number(c.floor)},
+              {"outcome", name(c.outcome)},
+              {"note", c.note}};
 }
 
 Certification get_certification(JsonReader r) {
@@ -79,7 +92,9 @@ Certification get_certification(JsonReader r) {
   return c;
 }
 
-Result<Certification> parse_certification(const std::string& json, const std::string& file) { return parse_with(get_certification, json, file); }
+Result<Certification> parse_certification(const std::string& json, const std::string& file) {
+  return parse_with(get_certification, json, file);
+}
 std::string certification_to_json(const Certification& c) { return dump(to_json_value(c), 2); }
 
 EntryState state_on(const Entry& entry, const std::string& device_class) {

@@ -2,11 +2,11 @@
 // Evidence: names and JSON. Layout: docs/formats/record.md.
 #include "core/evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/json_reader.h"
 
@@ -42,10 +42,12 @@ Signature get_signature(JsonReader& parent, const std::string& key) {
 
 std::vector<SignatureProblem> problems_of(const SignatureTerm& t) {
   std::vector<SignatureProblem> out;
-  if (t.mnemonic.empty() || std::any_of(t.mnemonic.begin(), t.mnemonic.end(), [](unsigned char c) { return std::isupper(c) || std::isspace(c); }))
+  if (t.mnemonic.empty() ||
+      std::any_of(t.mnemonic.begin(), t.mnemonic.end(), [](unsigned char c) { return std::isupper(c) || std::isspace(c); }))
     out.push_back({"mnemonic", "a mnemonic is one lower-case word, '*' and '?' allowed", ""});
   static const std::set<std::string> kOperands = {"", "zmm", "ymm", "xmm", "mem"};
-  if (!kOperands.count(t.operand)) out.push_back({"operand", fmt::format("'{}' is not one of zmm, ymm, xmm, mem", t.operand), "leave it out for any operand"});
+  if (!kOperands.count(t.operand))
+    out.push_back({"operand", fmt::format("'{}' is not one of zmm, ymm, xmm, mem", t.operand), "leave it out for any operand"});
   if (t.min < 0) out.push_back({"min", "must not be negative", ""});
   if (t.max && *t.max < t.min) out.push_back({"max", "must not be below min (1 unless given)", ""});
   if (t.min == 0 && !t.max) out.push_back({"min", "a term with min = 0 and no max always holds", "give max"});
@@ -64,10 +66,24 @@ SignatureResult get_signature_result(JsonReader r) {
 Json to_json_value(const InstructionMix& m) {
   Json loops = Json::array();
   for (const LoopView& l : m.loops)
-    loops.push_back({{"symbol", l.symbol}, {"offset", l.offset}, {"instructions", l.instructions}, {"vector_instructions", l.vector_instructions},
-                     {"fma", l.fma}, {"loads", l.loads}, {"stores", l.stores}, {"spills", l.spills}, {"listing", l.listing}});
-  return Json{{"mnemonics", m.mnemonics}, {"hot", m.hot}, {"operands", m.operands}, {"hot_operands", m.hot_operands}, {"widest_vector_bits", m.widest_vector_bits}, {"spills", m.spills},
-              {"loops", std::move(loops)}, {"instructions", m.instructions}, {"undecoded", m.undecoded}};
+    loops.push_back({{"symbol", l.symbol},
+                     {"offset", l.offset},
+                     {"instructions", l.instructions},
+                     {"vector_instructions", l.vector_instructions},
+                     {"fma", l.fma},
+                     {"loads", l.loads},
+                     {"stores", l.stores},
+                     {"spills", l.spills},
+                     {"listing", l.listing}});
+  return Json{{"mnemonics", m.mnemonics},
+              {"hot", m.hot},
+              {"operands", m.operands},
+              {"hot_operands", m.hot_operands},
+              {"widest_vector_bits", m.widest_vector_bits},
+              {"spills", m.spills},
+              {"loops", std::move(loops)},
+              {"instructions", m.instructions},
+              {"undecoded", m.undecoded}};
 }
 
 InstructionMix get_instruction_mix(JsonReader r) {
@@ -101,7 +117,11 @@ Json to_json_value(const Evidence& e) {
   for (const auto& [key, value] : e.metrics) metrics[key] = number(value);
   Json symbols = Json::array();
   for (const auto& [symbol, share] : e.hot_symbols) symbols.push_back({{"symbol", symbol}, {"share", number(share)}});
-  return Json{{"subject", e.subject}, {"metrics", std::move(metrics)}, {"mix", to_json_value(e.mix)}, {"notes", e.notes}, {"hot_symbols", std::move(symbols)}};
+  return Json{{"subject", e.subject},
+              {"metrics", std::move(metrics)},
+              {"mix", to_json_value(e.mix)},
+              {"notes", e.notes},
+              {"hot_symbols", std::move(symbols)}};
 }
 
 Evidence get_evidence(JsonReader r) {

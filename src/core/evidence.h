@@ -17,45 +17,53 @@ enum class Scope { image, hot_loop };  // hot_loop: the innermost loops that hol
 const char* name(Scope);
 
 struct SignatureTerm {
-  std::string mnemonic;                // glob over lower-case Intel mnemonics: "vfmadd*ps", "vmovntps"
-  std::string operand;                 // "zmm", "ymm", "xmm", "mem", "" = any: must appear among the operands
+  std::string mnemonic;  // glob over lower-case Intel mnemonics: "vfmadd*ps", "vmovntps"
+  std::string operand;   // "zmm", "ymm", "xmm", "mem", "" = any: must appear among the operands
   Scope scope = Scope::image;
   std::int64_t min = 1;
   std::optional<std::int64_t> max;
 };
-struct Signature { std::vector<SignatureTerm> all; bool empty() const { return all.empty(); } };
+struct Signature {
+  std::vector<SignatureTerm> all;
+  bool empty() const { return all.empty(); }
+};
 
 // What is wrong with a term, by key; empty when it is well formed.
-struct SignatureProblem { std::string key, message, fix; };
+struct SignatureProblem {
+  std::string key, message, fix;
+};
 std::vector<SignatureProblem> problems_of(const SignatureTerm&);
 
 struct LoopView {
   std::string symbol;
-  std::uint64_t offset = 0;            // of the loop head in the symbol
+  std::uint64_t offset = 0;  // of the loop head in the symbol
   int instructions = 0, vector_instructions = 0, fma = 0, loads = 0, stores = 0, spills = 0;
-  std::string listing;                 // Intel syntax, at most 60 lines
+  std::string listing;  // Intel syntax, at most 60 lines
 };
 
 struct InstructionMix {
-  std::map<std::string, std::int64_t> mnemonics;            // whole image
-  std::map<std::string, std::int64_t> hot;                  // hot loops only
+  std::map<std::string, std::int64_t> mnemonics;  // whole image
+  std::map<std::string, std::int64_t> hot;        // hot loops only
   // "vfmadd231ps zmm": instructions that have such an operand among those they show (zmm ymm xmm mem), image and hot loops.
   std::map<std::string, std::int64_t> operands, hot_operands;
   int widest_vector_bits = 0;
-  int spills = 0;                                           // vector stores to the stack in hot loops
-  std::vector<LoopView> loops;                              // hottest first, at most 4
+  int spills = 0;               // vector stores to the stack in hot loops
+  std::vector<LoopView> loops;  // hottest first, at most 4
   std::int64_t instructions = 0, undecoded = 0;
 };
 
-struct SignatureResult { bool ok = false; std::vector<std::string> found; };  // one line a term: "vmovntps in image: 8 (min 1)"
+struct SignatureResult {
+  bool ok = false;
+  std::vector<std::string> found;
+};  // one line a term: "vmovntps in image: 8 (min 1)"
 
 // Evidence for the architecture agent: named metrics, the machine's ceilings among them, and what they were taken from.
 struct Evidence {
-  std::string subject;                       // "expert onednn 2.6.3", "gen0 1f2e...", "candidate 9a..."
-  std::map<std::string, double> metrics;     // units in the name: seconds, achieved_gflops, achieved_gbs, memory_percent,
-                                             // compute_percent, working_set_bytes, vector_bits, spills, fma_per_load, ...
+  std::string subject;                    // "expert onednn 2.6.3", "gen0 1f2e...", "candidate 9a..."
+  std::map<std::string, double> metrics;  // units in the name: seconds, achieved_gflops, achieved_gbs, memory_percent,
+                                          // compute_percent, working_set_bytes, vector_bits, spills, fma_per_load, ...
   InstructionMix mix;
-  std::vector<std::string> notes;            // what was missing and why; how the library was composed
+  std::vector<std::string> notes;                           // what was missing and why; how the library was composed
   std::vector<std::pair<std::string, double>> hot_symbols;  // share of samples, for libraries: mapping or symbol, JIT code as "jit"
 };
 

@@ -2,19 +2,19 @@
 // Recursive descent over the text, one function a precedence level; nodes are appended children first, so the root is last.
 #include "core/expr.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <limits>
 #include <set>
 
-#include <fmt/format.h>
-
 namespace forge {
 namespace {
 
 using Op = Expr::Op;
-constexpr int kMaxDepth = 100;           // of nesting: bounds the stack of parser and evaluator
-constexpr std::size_t kMaxText = 4096;   // characters
+constexpr int kMaxDepth = 100;          // of nesting: bounds the stack of parser and evaluator
+constexpr std::size_t kMaxText = 4096;  // characters
 
 struct Token {
   enum class Kind { end, number, name, symbol } kind = Kind::end;
@@ -83,7 +83,9 @@ class Parser {
     return true;
   }
   void expect(const char* symbol) {
-    if (!take(symbol)) error(m_token.kind == Token::Kind::end ? fmt::format("'{}' missing", symbol) : fmt::format("'{}' expected before '{}'", symbol, m_token.text));
+    if (!take(symbol))
+      error(m_token.kind == Token::Kind::end ? fmt::format("'{}' missing", symbol)
+                                             : fmt::format("'{}' expected before '{}'", symbol, m_token.text));
   }
 
   int add(Op op, int a = -1, int b = -1, int c = -1) {
@@ -101,15 +103,15 @@ class Parser {
     return add(Op::select, condition, yes, no);
   }
 
-  struct Level { std::vector<std::pair<const char*, Op>> ops; bool chains; };
+  struct Level {
+    std::vector<std::pair<const char*, Op>> ops;
+    bool chains;
+  };
   static const std::vector<Level>& levels() {
     static const std::vector<Level> kLevels = {
-        {{{"||", Op::logical_or}}, true},
-        {{{"&&", Op::logical_and}}, true},
-        {{{"==", Op::eq}, {"!=", Op::ne}}, false},
-        {{{"<=", Op::le}, {">=", Op::ge}, {"<", Op::lt}, {">", Op::gt}}, false},
-        {{{"+", Op::add}, {"-", Op::sub}}, true},
-        {{{"*", Op::mul}, {"/", Op::div}, {"%", Op::mod}}, true},
+        {{{"||", Op::logical_or}}, true},          {{{"&&", Op::logical_and}}, true},
+        {{{"==", Op::eq}, {"!=", Op::ne}}, false}, {{{"<=", Op::le}, {">=", Op::ge}, {"<", Op::lt}, {">", Op::gt}}, false},
+        {{{"+", Op::add}, {"-", Op::sub}}, true},  {{{"*", Op::mul}, {"/", Op::div}, {"%", Op::mod}}, true},
     };
     return kLevels;
   }
@@ -211,7 +213,8 @@ struct Evaluator {
     if (!error.empty()) return 0;
     const Expr::Node& n = expr.nodes[static_cast<std::size_t>(index)];
     switch (n.op) {
-      case Op::constant: return n.value;
+      case Op::constant:
+        return n.value;
       case Op::load: {
         const auto it = names.find(n.name);
         return it == names.end() ? bad(fmt::format("unknown name '{}'", n.name)) : it->second;
@@ -220,11 +223,16 @@ struct Evaluator {
         std::int64_t r = 0;
         return __builtin_sub_overflow(std::int64_t{0}, at(n.a), &r) ? bad("overflow of 64 bits in -") : r;
       }
-      case Op::logical_not: return !at(n.a);
-      case Op::logical_and: return at(n.a) && at(n.b);
-      case Op::logical_or: return at(n.a) || at(n.b);
-      case Op::select: return at(n.a) ? at(n.b) : at(n.c);
-      default: return arithmetic(n.op, at(n.a), at(n.b));
+      case Op::logical_not:
+        return !at(n.a);
+      case Op::logical_and:
+        return at(n.a) && at(n.b);
+      case Op::logical_or:
+        return at(n.a) || at(n.b);
+      case Op::select:
+        return at(n.a) ? at(n.b) : at(n.c);
+      default:
+        return arithmetic(n.op, at(n.a), at(n.b));
     }
   }
 
@@ -232,18 +240,30 @@ struct Evaluator {
     if (!error.empty()) return 0;
     std::int64_t r = 0;
     switch (op) {
-      case Op::add: return __builtin_add_overflow(a, b, &r) ? bad("overflow of 64 bits in +") : r;
-      case Op::sub: return __builtin_sub_overflow(a, b, &r) ? bad("overflow of 64 bits in -") : r;
-      case Op::mul: return __builtin_mul_overflow(a, b, &r) ? bad("overflow of 64 bits in *") : r;
-      case Op::lt: return a < b;
-      case Op::le: return a <= b;
-      case Op::gt: return a > b;
-      case Op::ge: return a >= b;
-      case Op::eq: return a == b;
-      case Op::ne: return a != b;
-      case Op::min: return std::min(a, b);
-      case Op::max: return std::max(a, b);
-      default: break;
+      case Op::add:
+        return __builtin_add_overflow(a, b, &r) ? bad("overflow of 64 bits in +") : r;
+      case Op::sub:
+        return __builtin_sub_overflow(a, b, &r) ? bad("overflow of 64 bits in -") : r;
+      case Op::mul:
+        return __builtin_mul_overflow(a, b, &r) ? bad("overflow of 64 bits in *") : r;
+      case Op::lt:
+        return a < b;
+      case Op::le:
+        return a <= b;
+      case Op::gt:
+        return a > b;
+      case Op::ge:
+        return a >= b;
+      case Op::eq:
+        return a == b;
+      case Op::ne:
+        return a != b;
+      case Op::min:
+        return std::min(a, b);
+      case Op::max:
+        return std::max(a, b);
+      default:
+        break;
     }
     const char* symbol = op == Op::div ? "/" : op == Op::mod ? "%" : op == Op::ceil_div ? "ceil_div" : "align_up";
     if (b <= 0) return bad(fmt::format("right side of {} is {}, must be positive", symbol, b));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/json_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "util/text.h"
 
@@ -16,7 +16,12 @@ struct JsonReader::State {
   std::string where;
   std::optional<Error> error;
   bool about_absent_key = false;
-  struct Visited { const Json* object; std::set<std::string> known; std::string path; bool strict = true; };
+  struct Visited {
+    const Json* object;
+    std::set<std::string> known;
+    std::string path;
+    bool strict = true;
+  };
   std::vector<Visited> objects;  // in reading order
   Visited* visited(const Json* object) {
     for (Visited& v : objects)
@@ -52,7 +57,11 @@ void JsonReader::add_error(const std::string& key, const std::string& message, c
 }
 
 bool JsonReader::wrong(const Json& value, const std::string& key, const char* expected) {
-  add_error(key, fmt::format("expected {}, found {}", expected, value.is_null() ? "null" : value.is_object() ? "an object" : value.is_array() ? "an array" : fmt::format("a {}", value.type_name())));
+  add_error(key, fmt::format("expected {}, found {}", expected,
+                             value.is_null()     ? "null"
+                             : value.is_object() ? "an object"
+                             : value.is_array()  ? "an array"
+                                                 : fmt::format("a {}", value.type_name())));
   return false;
 }
 
@@ -85,7 +94,11 @@ Status JsonReader::finish() const {
     for (const auto& [key, item] : v.object->items()) {
       if (v.known.count(key)) continue;
       const std::string near = closest(key, known);
-      return fail(Error{.code = Code::bad_input, .message = "unknown key", .file = m_state->where, .line = 0, .field = v.path.empty() ? key : v.path + "." + key,
+      return fail(Error{.code = Code::bad_input,
+                        .message = "unknown key",
+                        .file = m_state->where,
+                        .line = 0,
+                        .field = v.path.empty() ? key : v.path + "." + key,
                         .fix = near.empty() ? fmt::format("known here: {}", join(known, ", ")) : fmt::format("did you mean '{}'?", near)});
     }
   }
@@ -107,7 +120,8 @@ void JsonReader::need_text(const std::string& key, std::string& out) {
 bool JsonReader::known_choice(const std::string& key, const std::string& text, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), text) != names.end()) return true;
   const std::string near = closest(text, names);
-  add_error(key, fmt::format("'{}' is not one of {}", text, join(names, ", ")), near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  add_error(key, fmt::format("'{}' is not one of {}", text, join(names, ", ")),
+            near.empty() ? "" : fmt::format("did you mean '{}'?", near));
   return false;
 }
 
@@ -168,7 +182,8 @@ bool JsonReader::convert(const Json& j, const std::string& key, std::int64_t& ou
 bool JsonReader::convert(const Json& j, const std::string& key, int& out) {
   std::int64_t wide = 0;
   if (!convert(j, key, wide)) return false;
-  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) return add_error(key, fmt::format("{} is out of range", wide)), false;
+  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max())
+    return add_error(key, fmt::format("{} is out of range", wide)), false;
   out = static_cast<int>(wide);
   return true;
 }

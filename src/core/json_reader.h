@@ -14,7 +14,7 @@ class JsonReader {
  public:
   JsonReader(const Json& value, const std::string& where);  // anything but an object is an error
 
-  void format(int version);  // demands "format": version
+  void format(int version);                // demands "format": version
   bool has(const std::string& key) const;  // present and not null
 
   // T: bool, int, int64_t, uint64_t, double, std::string, std::vector or std::map from std::string of one of these.
@@ -39,11 +39,11 @@ class JsonReader {
       if (text == name(e)) out = e;
   }
 
-  JsonReader object(const std::string& key);                 // absent or null: a reader that has nothing and needs nothing
+  JsonReader object(const std::string& key);  // absent or null: a reader that has nothing and needs nothing
   JsonReader need_object(const std::string& key);
-  std::vector<JsonReader> objects(const std::string& key);   // absent: none
+  std::vector<JsonReader> objects(const std::string& key);  // absent: none
   std::vector<JsonReader> need_objects(const std::string& key);
-  const Json* find(const std::string& key, bool need);       // null counts as absent
+  const Json* find(const std::string& key, bool need);  // null counts as absent
   bool present() const { return m_value != nullptr; }
 
   void check(bool condition, const std::string& key, const std::string& message, const std::string& fix = {}) {
@@ -51,7 +51,7 @@ class JsonReader {
   }
   void add_error(const std::string& key, const std::string& message, const std::string& fix = {});
   bool ok() const;
-  void ignore_unknown_keys();    // for formats of others, whose loaders do the same
+  void ignore_unknown_keys();  // for formats of others, whose loaders do the same
   Status finish() const;
   const std::string& path() const { return m_path; }
   const Json& value() const { return *m_value; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text: parsing with line numbers, dumping, and finding the line of a field after the parser has dropped positions.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "core/json_reader.h"
 
@@ -27,7 +27,9 @@ class Locator {
   }
 
  private:
-  void space() { while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at]))) m_at++; }
+  void space() {
+    while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at]))) m_at++;
+  }
   char peek() { return space(), m_at < m_text.size() ? m_text[m_at] : '\0'; }
 
   std::string string() {
@@ -87,8 +89,10 @@ int nesting(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); i++) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') i++;
-      else if (c == '"') in_string = false;
+      if (c == '\\')
+        i++;
+      else if (c == '"')
+        in_string = false;
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
@@ -104,7 +108,8 @@ int nesting(const std::string& text) {
 
 Result<Json> parse_json(const std::string& text, const std::string& file) {
   const auto bad = [&](std::string message, std::size_t at) {
-    return fail(Error{.code = Code::bad_input, .message = std::move(message), .file = file, .line = line_at(text, at), .field = {}, .fix = {}});
+    return fail(
+        Error{.code = Code::bad_input, .message = std::move(message), .file = file, .line = line_at(text, at), .field = {}, .fix = {}});
   };
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c); })) return bad("not JSON: the text is empty", 0);
   if (nesting(text) > kMaxNesting) return bad(fmt::format("nested deeper than {}", kMaxNesting), 0);

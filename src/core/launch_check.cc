@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_plan: what a launch plan must keep given the definition and the target. One function a rule family.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/launch_plan.h"
 #include "util/text.h"
@@ -14,13 +14,17 @@ namespace forge {
 
 bool is_identifier(const std::string& text) {
   static const std::set<std::string> kKeywords = {
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class",
-      "co_await", "co_return", "co_yield", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "decltype", "default",
-      "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-      "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
-      "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
-      "xor", "xor_eq"};
+      "alignas",   "alignof",  "and",      "and_eq",       "asm",       "auto",      "bitand",        "bitor",       "bool",
+      "break",     "case",     "catch",    "char",         "char8_t",   "char16_t",  "char32_t",      "class",       "co_await",
+      "co_return", "co_yield", "compl",    "concept",      "const",     "consteval", "constexpr",     "constinit",   "const_cast",
+      "continue",  "decltype", "default",  "delete",       "do",        "double",    "dynamic_cast",  "else",        "enum",
+      "explicit",  "export",   "extern",   "false",        "float",     "for",       "friend",        "goto",        "if",
+      "inline",    "int",      "long",     "mutable",      "namespace", "new",       "noexcept",      "not",         "not_eq",
+      "nullptr",   "operator", "or",       "or_eq",        "private",   "protected", "public",        "register",    "reinterpret_cast",
+      "requires",  "return",   "short",    "signed",       "sizeof",    "static",    "static_assert", "static_cast", "struct",
+      "switch",    "template", "this",     "thread_local", "throw",     "true",      "try",           "typedef",     "typeid",
+      "typename",  "union",    "unsigned", "using",        "virtual",   "void",      "volatile",      "wchar_t",     "while",
+      "xor",       "xor_eq"};
   if (text.empty() || text.size() > 128 || std::isdigit(static_cast<unsigned char>(text[0])) || kKeywords.count(text)) return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
@@ -44,7 +48,8 @@ class Checker {
     check_launches(m_plan.prepare, "prepare");
     check_launches(m_plan.launches, "launch");
     if (m_plan.launches.empty()) bad("launch", "there is none", "write [[launch]] with entry and grid");
-    if (!m_error && !cpu() && make_arg_layout(m_plan, m_definition).bytes > kGpuArgBytes) bad("", fmt::format("the argument struct is larger than {} bytes", kGpuArgBytes));
+    if (!m_error && !cpu() && make_arg_layout(m_plan, m_definition).bytes > kGpuArgBytes)
+      bad("", fmt::format("the argument struct is larger than {} bytes", kGpuArgBytes));
     if (m_error) return fail(*m_error);
     return {};
   }
@@ -66,13 +71,15 @@ class Checker {
     if (!is_identifier(name)) return bad(field, fmt::format("{} '{}' is no C identifier", what, name));
     if (kReserved.count(name) || name.rfind("forge_", 0) == 0 || name.rfind("__", 0) == 0)
       return bad(field, fmt::format("'{}' is reserved", name), "choose another name");
-    if (!m_claimed.insert(name).second) bad(field, fmt::format("'{}' is taken already", name), "axes, tensors, lets, workspaces and map_<name> share one name space");
+    if (!m_claimed.insert(name).second)
+      bad(field, fmt::format("'{}' is taken already", name), "axes, tensors, lets, workspaces and map_<name> share one name space");
   }
 
   void check_definition() {
     for (const Axis& a : m_definition.axes) {
       claim("axes." + a.name, a.name, "axis");
-      if (a.constant && a.value > std::numeric_limits<std::int32_t>::max()) bad("axes." + a.name, fmt::format("{} does not fit 32 bits", a.value));
+      if (a.constant && a.value > std::numeric_limits<std::int32_t>::max())
+        bad("axes." + a.name, fmt::format("{} does not fit 32 bits", a.value));
       m_names.insert(a.name);
     }
     m_names.insert("sm_count");
@@ -91,13 +98,16 @@ class Checker {
     for (const std::string& used : names_used(e)) {
       if (m_names.count(used) || (grid && used == "resident")) continue;
       if (used == "resident") return bad(field, "'resident' stands in grid only");
-      if (find_tensor(m_definition, used)) return bad(field, fmt::format("'{}' is a tensor: expressions know axes, earlier lets and sm_count", used));
+      if (find_tensor(m_definition, used))
+        return bad(field, fmt::format("'{}' is a tensor: expressions know axes, earlier lets and sm_count", used));
       if (std::any_of(m_plan.lets.begin(), m_plan.lets.end(), [&](const LetSpec& l) { return l.name == used; }))
-        return bad(field, fmt::format("'{}' is defined later", used), field.rfind("requires", 0) == 0 ? "requires is checked before the lets" : "move the let up");
+        return bad(field, fmt::format("'{}' is defined later", used),
+                   field.rfind("requires", 0) == 0 ? "requires is checked before the lets" : "move the let up");
       std::vector<std::string> known(m_names.begin(), m_names.end());
       if (grid) known.push_back("resident");
       const std::string near = closest(used, known);
-      return bad(field, fmt::format("unknown name '{}'", used), near.empty() ? fmt::format("known here: {}", join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+      return bad(field, fmt::format("unknown name '{}'", used),
+                 near.empty() ? fmt::format("known here: {}", join(known, ", ")) : fmt::format("did you mean '{}'?", near));
     }
   }
 
@@ -120,8 +130,10 @@ class Checker {
       check_expr(fmt::format("workspace[{}].bytes", i), w.bytes);
       if (w.init != WorkspaceInit::prepared) continue;
       const std::string field = fmt::format("workspace[{}].init", i);
-      if (cpu()) bad(field, "'prepared' is not available on a CPU");
-      else if (m_plan.prepare.empty()) bad(field, "nothing prepares it", "write [[prepare]]");
+      if (cpu())
+        bad(field, "'prepared' is not available on a CPU");
+      else if (m_plan.prepare.empty())
+        bad(field, "nothing prepares it", "write [[prepare]]");
     }
   }
 
@@ -139,31 +151,39 @@ class Checker {
     if (!is_identifier(m.name)) return bad(at + ".name", fmt::format("map '{}' is no C identifier", m.name));
     claim(at + ".name", "map_" + m.name, "map");
     const TensorSpec* tensor = find_tensor(m_definition, m.tensor);
-    const bool workspace = std::any_of(m_plan.workspaces.begin(), m_plan.workspaces.end(), [&](const WorkspaceSpec& w) { return w.name == m.tensor; });
+    const bool workspace =
+        std::any_of(m_plan.workspaces.begin(), m_plan.workspaces.end(), [&](const WorkspaceSpec& w) { return w.name == m.tensor; });
     static const std::set<std::string> kTypes = {"u8", "f16", "bf16", "f32"};
     if (!tensor && !workspace) return bad(at + ".tensor", fmt::format("'{}' is no input, output or workspace", m.tensor));
     if (tensor && tensor->scalar) return bad(at + ".tensor", fmt::format("'{}' is a scalar", m.tensor));
-    if (workspace && !kTypes.count(m.dtype)) return bad(at + ".dtype", fmt::format("'{}' is not one of u8, f16, bf16, f32", m.dtype), "a map over a workspace names its type");
+    if (workspace && !kTypes.count(m.dtype))
+      return bad(at + ".dtype", fmt::format("'{}' is not one of u8, f16, bf16, f32", m.dtype), "a map over a workspace names its type");
     if (tensor && !m.dtype.empty()) return bad(at + ".dtype", "is for workspaces: a tensor has its own type", "remove it");
     const std::size_t rank = m.dims.size();
     if (rank < 1 || rank > 5) return bad(at + ".dims", fmt::format("{} dimensions are not between 1 and 5", rank));
-    if (!m.strides.empty() && m.strides.size() != rank - 1) return bad(at + ".strides", fmt::format("{} given, but {} dimensions beyond the innermost", m.strides.size(), rank - 1));
+    if (!m.strides.empty() && m.strides.size() != rank - 1)
+      return bad(at + ".strides", fmt::format("{} given, but {} dimensions beyond the innermost", m.strides.size(), rank - 1));
     if (!m.offset.empty()) check_expr(at + ".offset", m.offset);
     for (std::size_t i = 0; i < rank; i++) check_expr(fmt::format("{}.dims[{}]", at, i), m.dims[i]);
     for (std::size_t i = 0; i < m.strides.size(); i++) check_expr(fmt::format("{}.strides[{}]", at, i), m.strides[i]);
-    if (m.swizzle != 0 && m.swizzle != 32 && m.swizzle != 64 && m.swizzle != 128) return bad(at + ".swizzle", fmt::format("{} is not one of 0, 32, 64, 128", m.swizzle));
-    if (m.l2 != 0 && m.l2 != 64 && m.l2 != 128 && m.l2 != 256) return bad(at + ".l2", fmt::format("{} is not one of 0, 64, 128, 256", m.l2));
+    if (m.swizzle != 0 && m.swizzle != 32 && m.swizzle != 64 && m.swizzle != 128)
+      return bad(at + ".swizzle", fmt::format("{} is not one of 0, 32, 64, 128", m.swizzle));
+    if (m.l2 != 0 && m.l2 != 64 && m.l2 != 128 && m.l2 != 256)
+      return bad(at + ".l2", fmt::format("{} is not one of 0, 64, 128, 256", m.l2));
     if (m.im2col) return check_im2col(m, at, rank);
     if (m.box.size() != rank) return bad(at + ".box", fmt::format("{} given for {} dimensions", m.box.size(), rank));
     for (std::size_t i = 0; i < rank; i++)
-      if (m.box[i] < 1 || m.box[i] > 256) return bad(fmt::format("{}.box[{}]", at, i), fmt::format("{} is not between 1 and 256", m.box[i]));
+      if (m.box[i] < 1 || m.box[i] > 256)
+        return bad(fmt::format("{}.box[{}]", at, i), fmt::format("{} is not between 1 and 256", m.box[i]));
   }
 
   void check_im2col(const MapSpec& m, const std::string& at, std::size_t rank) {
     if (!m.box.empty()) return bad(at + ".box", "stands beside im2col", "keep one of them");
     if (rank < 3) return bad(at + ".im2col", fmt::format("needs 3 to 5 dimensions, there are {}", rank));
-    if (m.im2col->lower.size() != rank - 2) return bad(at + ".im2col.lower", fmt::format("{} given for {} spatial dimensions", m.im2col->lower.size(), rank - 2));
-    if (m.im2col->upper.size() != rank - 2) return bad(at + ".im2col.upper", fmt::format("{} given for {} spatial dimensions", m.im2col->upper.size(), rank - 2));
+    if (m.im2col->lower.size() != rank - 2)
+      return bad(at + ".im2col.lower", fmt::format("{} given for {} spatial dimensions", m.im2col->lower.size(), rank - 2));
+    if (m.im2col->upper.size() != rank - 2)
+      return bad(at + ".im2col.upper", fmt::format("{} given for {} spatial dimensions", m.im2col->upper.size(), rank - 2));
     if (m.im2col->channels < 1 || m.im2col->channels > 256) return bad(at + ".im2col.channels", "is not between 1 and 256");
     if (m.im2col->pixels < 1 || m.im2col->pixels > 1024) return bad(at + ".im2col.pixels", "is not between 1 and 1024");
   }
@@ -171,8 +191,9 @@ class Checker {
   void check_launches(const std::vector<LaunchSpec>& launches, const char* list) {
     const bool prepare = std::string(list) == "prepare";
     if (prepare && cpu() && !launches.empty()) return bad("prepare", "is not available on a CPU", "remove it");
-    if (prepare && !launches.empty() &&
-        std::none_of(m_plan.workspaces.begin(), m_plan.workspaces.end(), [](const WorkspaceSpec& w) { return w.init == WorkspaceInit::prepared; }))
+    if (prepare && !launches.empty() && std::none_of(m_plan.workspaces.begin(), m_plan.workspaces.end(), [](const WorkspaceSpec& w) {
+          return w.init == WorkspaceInit::prepared;
+        }))
       return bad("prepare", "there is no workspace with init = \"prepared\" to write");
     for (std::size_t i = 0; i < launches.size(); i++) {
       const LaunchSpec& l = launches[i];
@@ -180,14 +201,18 @@ class Checker {
       // The four functions that a compiler may call on its own belong to the loader.
       static const std::set<std::string> kImports = {"memcpy", "memmove", "memset", "memcmp", "main"};
       if (!is_identifier(l.entry)) return bad(at + ".entry", fmt::format("'{}' is no C identifier", l.entry));
-      if (kImports.count(l.entry) || l.entry.rfind("forge_", 0) == 0 || l.entry.rfind("__", 0) == 0) return bad(at + ".entry", fmt::format("'{}' is reserved", l.entry));
-      if (m_claimed.count(l.entry)) return bad(at + ".entry", fmt::format("'{}' is taken already", l.entry), "give the entry a name of its own");
+      if (kImports.count(l.entry) || l.entry.rfind("forge_", 0) == 0 || l.entry.rfind("__", 0) == 0)
+        return bad(at + ".entry", fmt::format("'{}' is reserved", l.entry));
+      if (m_claimed.count(l.entry))
+        return bad(at + ".entry", fmt::format("'{}' is taken already", l.entry), "give the entry a name of its own");
       if (!l.when.empty()) check_expr(at + ".when", l.when);
       check_expr(at + ".grid", l.grid, true);
       if (!l.smem.empty()) check_expr(at + ".smem", l.smem);
       if (l.cluster < 1 || l.cluster > 8) bad(at + ".cluster", fmt::format("{} is not between 1 and 8", l.cluster));
-      if (cpu()) check_cpu_launch(l, at);
-      else check_gpu_launch(l, at, i == 0);
+      if (cpu())
+        check_cpu_launch(l, at);
+      else
+        check_gpu_launch(l, at, i == 0);
     }
   }
 
@@ -199,8 +224,10 @@ class Checker {
   }
 
   void check_gpu_launch(const LaunchSpec& l, const std::string& at, bool first) {
-    if (!l.block) bad(at + ".block", "missing", "give the threads of a block");
-    else if (*l.block < 1 || *l.block > 1024) bad(at + ".block", fmt::format("{} is not between 1 and 1024", *l.block));
+    if (!l.block)
+      bad(at + ".block", "missing", "give the threads of a block");
+    else if (*l.block < 1 || *l.block > 1024)
+      bad(at + ".block", fmt::format("{} is not between 1 and 1024", *l.block));
     if (l.pdl && first) bad(at + ".pdl", "the first launch has none before it to depend on", "remove it");
   }
 

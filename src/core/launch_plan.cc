@@ -2,9 +2,9 @@
 // launch.toml into a LaunchPlan. What only the definition or the target can tell is check_plan's (launch_check.cc).
 #include "core/launch_plan.h"
 
-#include <limits>
-
 #include <fmt/format.h>
+
+#include <limits>
 
 #include "core/toml_io.h"
 
@@ -55,7 +55,12 @@ Result<std::int64_t> number_of(const Expr& expr, const Names& names, const std::
     return fail(std::move(e));
   }
   if (*value < low || *value > high)
-    return fail(Error{.code = Code::bad_input, .message = fmt::format("\"{}\" is {}, not between {} and {}", expr.text, *value, low, high), .file = {}, .line = 0, .field = field, .fix = {}});
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("\"{}\" is {}, not between {} and {}", expr.text, *value, low, high),
+                      .file = {},
+                      .line = 0,
+                      .field = field,
+                      .fix = {}});
   return *value;
 }
 
@@ -65,10 +70,14 @@ constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
 
 const char* name(WorkspaceInit init) {
   switch (init) {
-    case WorkspaceInit::poison: return "poison";
-    case WorkspaceInit::zero: return "zero";
-    case WorkspaceInit::clean: return "clean";
-    case WorkspaceInit::prepared: break;
+    case WorkspaceInit::poison:
+      return "poison";
+    case WorkspaceInit::zero:
+      return "zero";
+    case WorkspaceInit::clean:
+      return "clean";
+    case WorkspaceInit::prepared:
+      break;
   }
   return "prepared";
 }
@@ -102,22 +111,36 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, 
   Names names = axes;
   for (const auto& [axis, value] : axes)
     if (value < 0 || value > kInt)
-      return fail(Error{.code = Code::bad_input, .message = fmt::format("{} does not fit 32 bits", value), .file = {}, .line = 0, .field = "axes." + axis, .fix = {}});
+      return fail(Error{.code = Code::bad_input,
+                        .message = fmt::format("{} does not fit 32 bits", value),
+                        .file = {},
+                        .line = 0,
+                        .field = "axes." + axis,
+                        .fix = {}});
   names["sm_count"] = sm_count;
 
   for (std::size_t i = 0; i < p.requires_.size(); i++) {
     const std::string field = fmt::format("requires[{}]", i);
-    FORGE_TRY_ASSIGN(const std::int64_t holds, number_of(p.requires_[i], names, field, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
-    if (!holds) return fail(Error{.code = Code::unsupported, .message = fmt::format("the shape is outside the kernel's domain: \"{}\" is false", p.requires_[i].text), .file = {}, .line = 0, .field = field, .fix = {}});
+    FORGE_TRY_ASSIGN(const std::int64_t holds, number_of(p.requires_[i], names, field, std::numeric_limits<std::int64_t>::min(),
+                                                         std::numeric_limits<std::int64_t>::max()));
+    if (!holds)
+      return fail(Error{.code = Code::unsupported,
+                        .message = fmt::format("the shape is outside the kernel's domain: \"{}\" is false", p.requires_[i].text),
+                        .file = {},
+                        .line = 0,
+                        .field = field,
+                        .fix = {}});
   }
   ConcretePlan out;
   for (std::size_t i = 0; i < p.lets.size(); i++) {
-    FORGE_TRY_ASSIGN(const std::int64_t value, number_of(p.lets[i].value, names, at("let", i, "value"), std::numeric_limits<std::int32_t>::min(), kInt));
+    FORGE_TRY_ASSIGN(const std::int64_t value,
+                     number_of(p.lets[i].value, names, at("let", i, "value"), std::numeric_limits<std::int32_t>::min(), kInt));
     names[p.lets[i].name] = value;
     out.lets.emplace_back(p.lets[i].name, value);
   }
   for (std::size_t i = 0; i < p.workspaces.size(); i++) {
-    FORGE_TRY_ASSIGN(const std::int64_t bytes, number_of(p.workspaces[i].bytes, names, at("workspace", i, "bytes"), 0, std::int64_t{1} << 46));
+    FORGE_TRY_ASSIGN(const std::int64_t bytes,
+                     number_of(p.workspaces[i].bytes, names, at("workspace", i, "bytes"), 0, std::int64_t{1} << 46));
     out.workspaces.push_back({.name = p.workspaces[i].name, .bytes = bytes, .init = p.workspaces[i].init});
   }
   Names grid_names = names;
@@ -125,13 +148,20 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, 
   for (std::size_t i = 0; i < p.launches.size(); i++) {
     const LaunchSpec& l = p.launches[i];
     if (!l.when.empty()) {
-      FORGE_TRY_ASSIGN(const std::int64_t wanted, number_of(l.when, names, at("launch", i, "when"), std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
+      FORGE_TRY_ASSIGN(const std::int64_t wanted,
+                       number_of(l.when, names, at("launch", i, "when"), std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max()));
       if (!wanted) continue;
     }
     FORGE_TRY_ASSIGN(const std::int64_t grid, number_of(l.grid, grid_names, at("launch", i, "grid"), 0, kInt));
     if (grid == 0) continue;
     if (grid % l.cluster != 0)
-      return fail(Error{.code = Code::bad_input, .message = fmt::format("{} blocks are no multiple of cluster {}", grid, l.cluster), .file = {}, .line = 0, .field = at("launch", i, "grid"), .fix = {}});
+      return fail(Error{.code = Code::bad_input,
+                        .message = fmt::format("{} blocks are no multiple of cluster {}", grid, l.cluster),
+                        .file = {},
+                        .line = 0,
+                        .field = at("launch", i, "grid"),
+                        .fix = {}});
     std::int64_t scratch = 0;
     if (!l.smem.empty()) {
       FORGE_TRY_ASSIGN(scratch, number_of(l.smem, names, at("launch", i, "smem"), 0, std::int64_t{1} << 30));

@@ -18,13 +18,19 @@ const char* name(WorkspaceInit);
 
 struct WorkspaceSpec {
   std::string name;
-  Expr bytes;                                   // 1,024-byte aligned; 0 allowed
+  Expr bytes;  // 1,024-byte aligned; 0 allowed
   WorkspaceInit init = WorkspaceInit::poison;
 };
 
-struct LetSpec { std::string name; Expr value; };
+struct LetSpec {
+  std::string name;
+  Expr value;
+};
 
-struct Im2colSpec { std::vector<int> lower, upper; int channels = 0, pixels = 0; };
+struct Im2colSpec {
+  std::vector<int> lower, upper;
+  int channels = 0, pixels = 0;
+};
 
 struct MapSpec {  // cuda: a TMA tensor map
   std::string name, tensor, dtype;
@@ -37,11 +43,11 @@ struct MapSpec {  // cuda: a TMA tensor map
 
 struct LaunchSpec {
   std::string entry;
-  Expr when;                 // empty: always
-  Expr grid;                 // number of blocks; 0 skips
-  std::optional<int> block;  // cuda: threads
-  int cluster = 1;           // cuda
-  Expr smem;                 // cuda: dynamic shared bytes; cpu: one worker's scratch bytes. Empty: 0
+  Expr when;                              // empty: always
+  Expr grid;                              // number of blocks; 0 skips
+  std::optional<int> block;               // cuda: threads
+  int cluster = 1;                        // cuda
+  Expr smem;                              // cuda: dynamic shared bytes; cpu: one worker's scratch bytes. Empty: 0
   bool cooperative = false, pdl = false;  // cuda
 };
 
@@ -63,11 +69,19 @@ Status check_plan(const LaunchPlan&, const Definition&, const TargetSpec&, const
 bool is_identifier(const std::string&);  // a C identifier that is no C++ keyword
 
 // The plan with numbers in it, for one shape on one machine.
-struct ConcreteLaunch { std::string entry; std::int64_t grid = 0; std::int64_t scratch_bytes = 0; };
-struct ConcreteWorkspace { std::string name; std::int64_t bytes = 0; WorkspaceInit init = WorkspaceInit::poison; };
+struct ConcreteLaunch {
+  std::string entry;
+  std::int64_t grid = 0;
+  std::int64_t scratch_bytes = 0;
+};
+struct ConcreteWorkspace {
+  std::string name;
+  std::int64_t bytes = 0;
+  WorkspaceInit init = WorkspaceInit::poison;
+};
 struct ConcretePlan {
-  std::vector<ConcreteLaunch> launches;          // `when` false and grid 0 left out
-  std::vector<ConcreteWorkspace> workspaces;     // all of them, plan order
+  std::vector<ConcreteLaunch> launches;                    // `when` false and grid 0 left out
+  std::vector<ConcreteWorkspace> workspaces;               // all of them, plan order
   std::vector<std::pair<std::string, std::int64_t>> lets;  // plan order
 };
 // Code::unsupported when a `requires` is false (names it); Code::bad_input for anything else, with the field.
@@ -78,12 +92,15 @@ Result<ConcretePlan> make_concrete(const LaunchPlan&, const AxisValues&, std::in
 struct ArgField {
   enum class Kind { tensor, workspace, scalar, axis, let, map } kind = Kind::tensor;
   std::string name;
-  int index = 0;          // into inputs-then-outputs, workspaces, ...
+  int index = 0;  // into inputs-then-outputs, workspaces, ...
   DType dtype = DType::f32;
   bool output = false;
   std::size_t offset = 0, bytes = 0;
 };
-struct ArgLayout { std::vector<ArgField> fields; std::size_t bytes = 0, alignment = 8; };
+struct ArgLayout {
+  std::vector<ArgField> fields;
+  std::size_t bytes = 0, alignment = 8;
+};
 ArgLayout make_arg_layout(const LaunchPlan&, const Definition&);
 // The generated header: the struct, typed pointers, constant axes as constexpr, offsetof asserts, forge_block on a CPU.
 std::string make_args_header(const LaunchPlan&, const Definition&, const TargetSpec&);

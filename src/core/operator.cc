@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/operator.h"
 
-#include <limits>
-
 #include <fmt/format.h>
+
+#include <limits>
 
 namespace forge {
 namespace {
 
-struct DTypeRow { DType type; const char* name; int bits; };
+struct DTypeRow {
+  DType type;
+  const char* name;
+  int bits;
+};
 constexpr DTypeRow kTypes[] = {
-    {DType::f32, "float32", 32},          {DType::f16, "float16", 16},
-    {DType::bf16, "bfloat16", 16},        {DType::f8_e4m3, "float8_e4m3fn", 8},
-    {DType::f8_e5m2, "float8_e5m2", 8},   {DType::f4_e2m1, "float4_e2m1", 4},
-    {DType::i64, "int64", 64},            {DType::i32, "int32", 32},
-    {DType::i16, "int16", 16},            {DType::i8, "int8", 8},
-    {DType::boolean, "bool", 8},          {DType::u8, "uint8", 8},
+    {DType::f32, "float32", 32},        {DType::f16, "float16", 16},
+    {DType::bf16, "bfloat16", 16},      {DType::f8_e4m3, "float8_e4m3fn", 8},
+    {DType::f8_e5m2, "float8_e5m2", 8}, {DType::f4_e2m1, "float4_e2m1", 4},
+    {DType::i64, "int64", 64},          {DType::i32, "int32", 32},
+    {DType::i16, "int16", 16},          {DType::i8, "int8", 8},
+    {DType::boolean, "bool", 8},        {DType::u8, "uint8", 8},
 };
 
 const DTypeRow& row(DType type) {
@@ -43,20 +47,28 @@ std::optional<DType> parse_dtype(const std::string& text) {
 
 const char* name(JudgeKind kind) {
   switch (kind) {
-    case JudgeKind::scaled: return "scaled";
-    case JudgeKind::relative: return "relative";
-    case JudgeKind::exact: break;
+    case JudgeKind::scaled:
+      return "scaled";
+    case JudgeKind::relative:
+      return "relative";
+    case JudgeKind::exact:
+      break;
   }
   return "exact";
 }
 
 const char* name(GeneratorKind kind) {
   switch (kind) {
-    case GeneratorKind::normal: return "normal";
-    case GeneratorKind::heavy_tailed: return "heavy_tailed";
-    case GeneratorKind::large_magnitude: return "large_magnitude";
-    case GeneratorKind::small_integers: return "small_integers";
-    case GeneratorKind::adversarial: break;
+    case GeneratorKind::normal:
+      return "normal";
+    case GeneratorKind::heavy_tailed:
+      return "heavy_tailed";
+    case GeneratorKind::large_magnitude:
+      return "large_magnitude";
+    case GeneratorKind::small_integers:
+      return "small_integers";
+    case GeneratorKind::adversarial:
+      break;
   }
   return "adversarial";
 }

@@ -15,9 +15,9 @@
 namespace forge {
 
 enum class DType { f32, f16, bf16, f8_e4m3, f8_e5m2, f4_e2m1, i64, i32, i16, i8, boolean, u8 };
-const char* name(DType);                             // FlashInfer-Trace spelling: "float32", "bfloat16", ...
+const char* name(DType);  // FlashInfer-Trace spelling: "float32", "bfloat16", ...
 std::optional<DType> parse_dtype(const std::string&);
-int bits(DType);                                     // 4 for f4_e2m1
+int bits(DType);  // 4 for f4_e2m1
 
 struct Axis {
   std::string name;
@@ -39,10 +39,10 @@ struct Definition {
   std::string op_type;
   std::string description;
   std::vector<std::string> tags;
-  std::vector<Axis> axes;            // file order
-  std::vector<TensorSpec> inputs;    // file order = argument order
-  std::vector<TensorSpec> outputs;   // file order
-  std::string reference;             // Python source of FlashInfer-Trace; kept, never run
+  std::vector<Axis> axes;           // file order
+  std::vector<TensorSpec> inputs;   // file order = argument order
+  std::vector<TensorSpec> outputs;  // file order
+  std::string reference;            // Python source of FlashInfer-Trace; kept, never run
   std::vector<std::string> constraints;
 };
 // Accepts what a FlashInfer-Trace loader accepts: unknown keys are ignored there, so here too.
@@ -80,8 +80,8 @@ const char* name(GeneratorKind);
 struct GeneratorRule {
   std::string name;
   GeneratorKind kind = GeneratorKind::normal;
-  double scale = 1;                        // multiplies every drawn value (integers: largest magnitude)
-  std::map<std::string, double> offset;    // per input tensor, added after scaling
+  double scale = 1;                      // multiplies every drawn value (integers: largest magnitude)
+  std::map<std::string, double> offset;  // per input tensor, added after scaling
 };
 
 // An exact symmetry of the operator: applying it to the inputs changes the exact outputs by the same action.
@@ -99,26 +99,26 @@ struct SymmetryRule {
 
 struct HiddenAxis {
   std::string axis;
-  std::int64_t min = 1, max = 1;          // drawn uniformly by the judge
-  int count = 2;                          // how many draws per check
-  std::vector<std::int64_t> always;       // corner shapes, always checked
+  std::int64_t min = 1, max = 1;     // drawn uniformly by the judge
+  int count = 2;                     // how many draws per check
+  std::vector<std::int64_t> always;  // corner shapes, always checked
 };
 
 struct Workload {
-  std::string name;                                // "timed", or the file's
-  std::map<std::string, std::int64_t> axes;        // variable axes only
+  std::string name;                          // "timed", or the file's
+  std::map<std::string, std::int64_t> axes;  // variable axes only
   std::string generator = "normal";
 };
 
 struct TaskFile {
   std::string operator_name;
-  Workload timed;                                  // the workload that is timed
-  std::vector<Workload> workloads;                 // public correctness shapes
+  Workload timed;                   // the workload that is timed
+  std::vector<Workload> workloads;  // public correctness shapes
   std::vector<HiddenAxis> hidden;
-  std::vector<JudgeRule> judges;                   // exactly one per output
+  std::vector<JudgeRule> judges;  // exactly one per output
   std::vector<GeneratorRule> generators;
   std::vector<SymmetryRule> symmetries;
-  Expr flops, bytes;                               // over the axes: useful work, compulsory traffic
+  Expr flops, bytes;  // over the axes: useful work, compulsory traffic
   double workspace_limit_bytes = 1 << 28;
 };
 // TOML; unknown keys are errors that name file, line and key. Cross-checked against the definition.

@@ -12,22 +12,22 @@ namespace forge {
 struct KernelPackage {
   std::string source_name = "kernel.cpp";  // or kernel.cu
   std::string source;
-  std::string plan_text;                   // launch.toml, as written
-  std::string origin;                      // where it came from, for messages: a folder, "blueprint gemm_f32"
+  std::string plan_text;  // launch.toml, as written
+  std::string origin;     // where it came from, for messages: a folder, "blueprint gemm_f32"
 };
 std::string package_hash(const KernelPackage&);  // SHA-256 of names and contents
 
 struct BuildInfo {
-  std::string compiler;                 // path and version
+  std::string compiler;  // path and version
   std::vector<std::string> flags;
-  std::string log;                      // warnings and errors, capped
+  std::string log;  // warnings and errors, capped
   double seconds = 0;
-  std::vector<std::string> sandbox;     // what was in force, and what was missing, one phrase each
+  std::vector<std::string> sandbox;  // what was in force, and what was missing, one phrase each
 };
 
 // A built package. The image that is checked is the image that is timed.
 struct Image {
-  std::string bytes;                    // relocatable object (cpu) or cubin (cuda)
+  std::string bytes;  // relocatable object (cpu) or cubin (cuda)
   std::string sha256;
   LaunchPlan plan;
   BuildInfo build;

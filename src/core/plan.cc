@@ -2,11 +2,11 @@
 // Plans: JSON and the rules that a plan keeps. Layout: docs/formats/plan.md.
 #include "core/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/json_reader.h"
 #include "util/text.h"
@@ -15,9 +15,12 @@ namespace forge {
 
 const char* name(Against against) {
   switch (against) {
-    case Against::reference: return "reference";
-    case Against::branch_best: return "branch_best";
-    case Against::global_best: break;
+    case Against::reference:
+      return "reference";
+    case Against::branch_best:
+      return "branch_best";
+    case Against::global_best:
+      break;
   }
   return "global_best";
 }
@@ -28,8 +31,16 @@ Json to_json_value(const Decision& d) {
   Json rejected = Json::array(), evidence = Json::array();
   for (const Rejected& r : d.rejected) rejected.push_back({{"value", r.value}, {"why", r.why}});
   for (const EvidenceItem& e : d.evidence) evidence.push_back({{"observed", e.observed}, {"text", e.text}});
-  return Json{{"id", d.id}, {"name", d.name}, {"choice", d.choice}, {"structural", d.structural}, {"range", d.range}, {"rejected", std::move(rejected)},
-              {"evidence", std::move(evidence)}, {"expected_effect", d.expected_effect}, {"depends_on", d.depends_on}, {"cites", d.cites}};
+  return Json{{"id", d.id},
+              {"name", d.name},
+              {"choice", d.choice},
+              {"structural", d.structural},
+              {"range", d.range},
+              {"rejected", std::move(rejected)},
+              {"evidence", std::move(evidence)},
+              {"expected_effect", d.expected_effect},
+              {"depends_on", d.depends_on},
+              {"cites", d.cites}};
 }
 
 Decision get_decision(JsonReader r) {
@@ -59,9 +70,15 @@ Json to_json_value(const Milestone& m) {
   Json decisions = Json::array();
   for (const Decision& d : m.decisions) decisions.push_back(to_json_value(d));
   Json acceptance = Json::object();
-  if (const auto& p = m.acceptance.performance) acceptance["performance"] = Json{{"against", name(p->against)}, {"min_gain", number(p->min_gain)}};
+  if (const auto& p = m.acceptance.performance)
+    acceptance["performance"] = Json{{"against", name(p->against)}, {"min_gain", number(p->min_gain)}};
   acceptance["mechanism"] = to_json_value(m.acceptance.mechanism);
-  return Json{{"id", m.id}, {"title", m.title}, {"decisions", std::move(decisions)}, {"prerequisites", m.prerequisites}, {"cost", m.cost}, {"acceptance", std::move(acceptance)}};
+  return Json{{"id", m.id},
+              {"title", m.title},
+              {"decisions", std::move(decisions)},
+              {"prerequisites", m.prerequisites},
+              {"cost", m.cost},
+              {"acceptance", std::move(acceptance)}};
 }
 
 Milestone get_milestone(JsonReader r) {
@@ -113,7 +130,8 @@ Status check_decision(const Decision& d, const std::string& at, const std::strin
     if (trim(d.evidence[i].text).empty()) return bad(fmt::format("{}.evidence[{}].text", at, i), "must not be empty");
   for (std::size_t i = 0; i < d.depends_on.size(); i++)
     if (!earlier.count(d.depends_on[i]))
-      return bad(fmt::format("{}.depends_on[{}]", at, i), fmt::format("'{}' is no earlier decision", d.depends_on[i]), "put the decision that it depends on before it");
+      return bad(fmt::format("{}.depends_on[{}]", at, i), fmt::format("'{}' is no earlier decision", d.depends_on[i]),
+                 "put the decision that it depends on before it");
   return {};
 }
 
@@ -124,7 +142,8 @@ Status check_acceptance(const Acceptance& a, const std::string& at, bool first) 
     if (!(std::isfinite(gain) && gain > -1)) return bad(at + ".performance.min_gain", "must be finite and above -1");
   }
   for (std::size_t i = 0; i < a.mechanism.all.size(); i++)
-    for (const SignatureProblem& p : problems_of(a.mechanism.all[i])) return bad(fmt::format("{}.mechanism[{}].{}", at, i, p.key), p.message, p.fix);
+    for (const SignatureProblem& p : problems_of(a.mechanism.all[i]))
+      return bad(fmt::format("{}.mechanism[{}].{}", at, i, p.key), p.message, p.fix);
   return {};
 }
 
@@ -134,8 +153,14 @@ Json to_json_value(const Plan& p) {
   Json milestones = Json::array(), avoided = Json::array();
   for (const Milestone& m : p.milestones) milestones.push_back(to_json_value(m));
   for (const FailureCondition& f : p.avoided) avoided.push_back({{"decision", f.decision}, {"value", f.value}, {"because", f.because}});
-  return Json{{"format", p.format}, {"operator", p.operator_name}, {"target", p.target}, {"revision", p.revision}, {"restart_at", p.restart_at},
-              {"reason", p.reason}, {"milestones", std::move(milestones)}, {"avoided", std::move(avoided)}};
+  return Json{{"format", p.format},
+              {"operator", p.operator_name},
+              {"target", p.target},
+              {"revision", p.revision},
+              {"restart_at", p.restart_at},
+              {"reason", p.reason},
+              {"milestones", std::move(milestones)},
+              {"avoided", std::move(avoided)}};
 }
 
 Plan get_plan(JsonReader r) {
@@ -162,25 +187,29 @@ Status check_plan(const Plan& p) {
   if (p.target.empty()) return bad("target", "must not be empty");
   if (p.revision < 0) return bad("revision", "must not be negative");
   if (p.milestones.empty()) return bad("milestones", "there is none", "begin with M0");
-  if (p.restart_at < 0 || p.restart_at >= static_cast<int>(p.milestones.size())) return bad("restart_at", fmt::format("{} is no index of a milestone", p.restart_at));
+  if (p.restart_at < 0 || p.restart_at >= static_cast<int>(p.milestones.size()))
+    return bad("restart_at", fmt::format("{} is no index of a milestone", p.restart_at));
 
   std::set<std::string> decisions, milestones;
   for (std::size_t i = 0; i < p.milestones.size(); i++) {
     const Milestone& m = p.milestones[i];
     const std::string at = fmt::format("milestones[{}]", i);
-    if (number_after(m.id, "M") != static_cast<int>(i)) return bad(at + ".id", fmt::format("is '{}', must be 'M{}'", m.id, i), "milestones are numbered in order, from M0");
+    if (number_after(m.id, "M") != static_cast<int>(i))
+      return bad(at + ".id", fmt::format("is '{}', must be 'M{}'", m.id, i), "milestones are numbered in order, from M0");
     if (m.decisions.empty()) return bad(at + ".decisions", "there is none");
     std::set<std::string> names;
     for (std::size_t k = 0; k < m.decisions.size(); k++) {
       const std::string field = fmt::format("{}.decisions[{}]", at, k);
       FORGE_TRY(check_decision(m.decisions[k], field, fmt::format("D{}.", i), decisions));
-      if (!names.insert(m.decisions[k].name).second) return bad(field + ".name", fmt::format("'{}' is decided twice in this milestone", m.decisions[k].name));
+      if (!names.insert(m.decisions[k].name).second)
+        return bad(field + ".name", fmt::format("'{}' is decided twice in this milestone", m.decisions[k].name));
       decisions.insert(m.decisions[k].id);
     }
     if (i == 0 && std::none_of(m.decisions.begin(), m.decisions.end(), [](const Decision& d) { return d.structural; }))
       return bad(at + ".decisions", "M0 has no structural decision", "M0 fixes the architecture");
     for (std::size_t k = 0; k < m.prerequisites.size(); k++)
-      if (!milestones.count(m.prerequisites[k])) return bad(fmt::format("{}.prerequisites[{}]", at, k), fmt::format("'{}' is no earlier milestone", m.prerequisites[k]));
+      if (!milestones.count(m.prerequisites[k]))
+        return bad(fmt::format("{}.prerequisites[{}]", at, k), fmt::format("'{}' is no earlier milestone", m.prerequisites[k]));
     if (m.cost < 1) return bad(at + ".cost", "must be at least 1");
     FORGE_TRY(check_acceptance(m.acceptance, at + ".acceptance", i == 0));
     milestones.insert(m.id);

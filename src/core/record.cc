@@ -2,9 +2,9 @@
 // Tasks, packages, machines and generations as JSON. Layout: docs/formats/record.md.
 #include "core/record.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "core/json_reader.h"
 
@@ -59,23 +59,40 @@ Machine get_machine(JsonReader r) {
 
 const char* name(Stop stop) {
   switch (stop) {
-    case Stop::goal: return "goal";
-    case Stop::exhausted: return "exhausted";
-    case Stop::plateau: return "plateau";
-    case Stop::blocked: return "blocked";
-    case Stop::budget: return "budget";
-    case Stop::user: break;
+    case Stop::goal:
+      return "goal";
+    case Stop::exhausted:
+      return "exhausted";
+    case Stop::plateau:
+      return "plateau";
+    case Stop::blocked:
+      return "blocked";
+    case Stop::budget:
+      return "budget";
+    case Stop::user:
+      break;
   }
   return "user";
 }
 
 Json to_json_value(const Budget& b) {
-  return Json{{"candidates", b.candidates}, {"gate_seconds", number(b.gate_seconds)}, {"wall_seconds", number(b.wall_seconds)}, {"tokens", b.tokens}, {"dollars", number(b.dollars)}};
+  return Json{{"candidates", b.candidates},
+              {"gate_seconds", number(b.gate_seconds)},
+              {"wall_seconds", number(b.wall_seconds)},
+              {"tokens", b.tokens},
+              {"dollars", number(b.dollars)}};
 }
 
 Json to_json_value(const Task& t) {
-  return Json{{"format", 1}, {"operator", t.operator_name}, {"target", t.target}, {"reference", t.reference}, {"goal", number(t.goal)},
-              {"budget", to_json_value(t.budget)}, {"seed", t.seed}, {"revise", t.revise}, {"knowledge", t.knowledge}};
+  return Json{{"format", 1},
+              {"operator", t.operator_name},
+              {"target", t.target},
+              {"reference", t.reference},
+              {"goal", number(t.goal)},
+              {"budget", to_json_value(t.budget)},
+              {"seed", t.seed},
+              {"revise", t.revise},
+              {"knowledge", t.knowledge}};
 }
 
 Task get_task(JsonReader r) {
@@ -84,7 +101,9 @@ Task get_task(JsonReader r) {
   r.need_text("operator", t.operator_name);
   r.need_text("target", t.target);
   r.need("reference", t.reference);
-  if (r.has("reference")) r.check(is_reference(t.reference), "reference", fmt::format("'{}' is none of expert, expert:<name>, gen:<sha prefix>, none", t.reference));
+  if (r.has("reference"))
+    r.check(is_reference(t.reference), "reference",
+            fmt::format("'{}' is none of expert, expert:<name>, gen:<sha prefix>, none", t.reference));
   r.maybe("goal", t.goal);
   r.check(std::isfinite(t.goal) && t.goal >= 0, "goal", "must be finite and not negative");
   t.budget = get_budget(r.object("budget"));
@@ -105,7 +124,8 @@ Json to_json_value(const KernelPackage& p) {
 KernelPackage get_package(JsonReader r) {
   KernelPackage p;
   r.need("source_name", p.source_name);
-  r.check(p.source_name.find('/') == std::string::npos && p.source_name != ".." && !p.source_name.empty(), "source_name", "must be a file name without a folder");
+  r.check(p.source_name.find('/') == std::string::npos && p.source_name != ".." && !p.source_name.empty(), "source_name",
+          "must be a file name without a folder");
   r.need("source", p.source);
   r.need("plan", p.plan_text);
   r.need("origin", p.origin);
@@ -115,10 +135,16 @@ KernelPackage get_package(JsonReader r) {
 Result<KernelPackage> read_package(const Json& json, const std::string& where) { return read_with(get_package, json, where); }
 
 Json to_json_value(const Machine& m) {
-  return Json{{"target", {{"name", m.target.name}, {"family", m.target.family}, {"vector_bits", m.target.vector_bits}, {"flags", m.target.flags}}},
-              {"model", m.model}, {"device_class", m.device_class}, {"boot_id", m.boot_id}, {"cores", m.cores}, {"properties", m.properties},
-              {"ceilings", {{"gflops", number(m.ceilings.gflops)}, {"read_gbs", number(m.ceilings.read_gbs)}, {"copy_gbs", number(m.ceilings.copy_gbs)}}},
-              {"environment", m.environment}};
+  return Json{
+      {"target", {{"name", m.target.name}, {"family", m.target.family}, {"vector_bits", m.target.vector_bits}, {"flags", m.target.flags}}},
+      {"model", m.model},
+      {"device_class", m.device_class},
+      {"boot_id", m.boot_id},
+      {"cores", m.cores},
+      {"properties", m.properties},
+      {"ceilings",
+       {{"gflops", number(m.ceilings.gflops)}, {"read_gbs", number(m.ceilings.read_gbs)}, {"copy_gbs", number(m.ceilings.copy_gbs)}}},
+      {"environment", m.environment}};
 }
 
 Result<Machine> read_machine(const Json& json, const std::string& where) { return read_with(get_machine, json, where); }
@@ -126,9 +152,22 @@ Result<Machine> read_machine(const Json& json, const std::string& where) { retur
 Json to_json_value(const Generation& g) {
   Json decisions = Json::array();
   for (const auto& [decision, value] : g.decisions) decisions.push_back({{"name", decision}, {"value", value}});
-  Json j{{"format", 1}, {"id", g.id}, {"number", g.number}, {"operator", g.operator_name}, {"target", g.target}, {"run", g.run_id}, {"date", g.date},
-         {"parent", g.parent}, {"expert", g.expert}, {"machine", g.machine}, {"cites", g.cites}, {"adopted", g.adopted}, {"decisions", std::move(decisions)},
-         {"package", to_json_value(g.package)}, {"image_sha", g.image_sha}, {"verdict", to_json_value(g.verdict)}};
+  Json j{{"format", 1},
+         {"id", g.id},
+         {"number", g.number},
+         {"operator", g.operator_name},
+         {"target", g.target},
+         {"run", g.run_id},
+         {"date", g.date},
+         {"parent", g.parent},
+         {"expert", g.expert},
+         {"machine", g.machine},
+         {"cites", g.cites},
+         {"adopted", g.adopted},
+         {"decisions", std::move(decisions)},
+         {"package", to_json_value(g.package)},
+         {"image_sha", g.image_sha},
+         {"verdict", to_json_value(g.verdict)}};
   if (g.against_expert) j["against_expert"] = to_json_value(*g.against_expert);
   return j;
 }

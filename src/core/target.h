@@ -23,9 +23,9 @@ std::vector<std::string> known_targets();
 
 // Measured once per machine and boot, never assumed. Units in the names.
 struct Ceilings {
-  double gflops = 0;       // f32 FMA, all cores, registers only
-  double read_gbs = 0;     // streaming read beyond the last-level cache, all cores
-  double copy_gbs = 0;     // read + non-temporal write, bytes of both counted
+  double gflops = 0;    // f32 FMA, all cores, registers only
+  double read_gbs = 0;  // streaming read beyond the last-level cache, all cores
+  double copy_gbs = 0;  // read + non-temporal write, bytes of both counted
 };
 
 struct Machine {

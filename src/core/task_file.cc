@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // task.toml. Layout: docs/formats/task.md. One function a table; each checks its names against the definition.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "core/operator.h"
 #include "core/toml_io.h"
@@ -29,8 +29,10 @@ std::string near(const std::string& word, const std::vector<std::string>& known)
 
 void check_variable_axis(TomlReader& t, const std::string& key, const std::string& axis, const Definition& d) {
   const Axis* known = find_axis(d, axis);
-  if (!known) t.add_error(key, fmt::format("'{}' has no axis '{}'", d.name, axis), near(axis, variable_axes(d)));
-  else t.check(!known->constant, key, fmt::format("axis '{}' is constant: {}", axis, known->value), "only variable axes are listed");
+  if (!known)
+    t.add_error(key, fmt::format("'{}' has no axis '{}'", d.name, axis), near(axis, variable_axes(d)));
+  else
+    t.check(!known->constant, key, fmt::format("axis '{}' is constant: {}", axis, known->value), "only variable axes are listed");
 }
 
 void read_workload(TomlReader& t, Workload& w, const Definition& d) {
@@ -47,7 +49,8 @@ void read_workload(TomlReader& t, Workload& w, const Definition& d) {
 void check_generator(TomlReader& t, const Workload& w, const std::vector<GeneratorRule>& all) {
   std::vector<std::string> names;
   for (const GeneratorRule& g : all) names.push_back(g.name);
-  t.check(std::find(names.begin(), names.end(), w.generator) != names.end(), "generator", fmt::format("no [[generator]] is called '{}'", w.generator), near(w.generator, names));
+  t.check(std::find(names.begin(), names.end(), w.generator) != names.end(), "generator",
+          fmt::format("no [[generator]] is called '{}'", w.generator), near(w.generator, names));
 }
 
 std::vector<GeneratorRule> read_generators(TomlReader& toml, const Definition& d) {
@@ -59,12 +62,15 @@ std::vector<GeneratorRule> read_generators(TomlReader& toml, const Definition& d
     GeneratorRule& g = rules.emplace_back();
     t.need_text("name", g.name);
     t.check(seen.insert(g.name).second, "name", fmt::format("'{}' stands twice", g.name));
-    t.need_choice("kind", g.kind, {GeneratorKind::normal, GeneratorKind::heavy_tailed, GeneratorKind::large_magnitude, GeneratorKind::small_integers, GeneratorKind::adversarial});
+    t.need_choice("kind", g.kind,
+                  {GeneratorKind::normal, GeneratorKind::heavy_tailed, GeneratorKind::large_magnitude, GeneratorKind::small_integers,
+                   GeneratorKind::adversarial});
     t.maybe("scale", g.scale);
     t.check(g.scale > 0, "scale", "must be positive");
     t.maybe("offset", g.offset);
     for (const auto& [input, value] : g.offset)
-      t.check(std::find(inputs.begin(), inputs.end(), input) != inputs.end(), "offset." + input, fmt::format("'{}' has no input '{}'", d.name, input), near(input, inputs));
+      t.check(std::find(inputs.begin(), inputs.end(), input) != inputs.end(), "offset." + input,
+              fmt::format("'{}' has no input '{}'", d.name, input), near(input, inputs));
   }
   toml.check(!rules.empty(), "generator", "there is none", "write [[generator]] with name and kind");
   return rules;
@@ -86,7 +92,8 @@ std::vector<HiddenAxis> read_hidden(TomlReader& toml, const Definition& d) {
     t.check(h.max >= h.min && h.max <= kLargestAxis, "max", fmt::format("is not between min and {}", kLargestAxis));
     t.check(h.count >= 0 && h.count <= 1000, "count", "is not between 0 and 1000");
     for (std::size_t i = 0; i < h.always.size(); i++)
-      t.check(h.always[i] >= 1 && h.always[i] <= kLargestAxis, fmt::format("always[{}]", i), fmt::format("{} is not between 1 and {}", h.always[i], kLargestAxis));
+      t.check(h.always[i] >= 1 && h.always[i] <= kLargestAxis, fmt::format("always[{}]", i),
+              fmt::format("{} is not between 1 and {}", h.always[i], kLargestAxis));
   }
   return rules;
 }
@@ -99,7 +106,8 @@ std::vector<JudgeRule> read_judges(TomlReader& toml, const Definition& d) {
   for (TomlReader& t : toml.tables("judge")) {
     JudgeRule& j = rules.emplace_back();
     t.need("output", j.output);
-    t.check(!t.ok() || std::find(outputs.begin(), outputs.end(), j.output) != outputs.end(), "output", fmt::format("'{}' has no output '{}'", d.name, j.output), near(j.output, outputs));
+    t.check(!t.ok() || std::find(outputs.begin(), outputs.end(), j.output) != outputs.end(), "output",
+            fmt::format("'{}' has no output '{}'", d.name, j.output), near(j.output, outputs));
     t.check(judged.insert(j.output).second, "output", fmt::format("'{}' has two judges", j.output));
     t.need_choice("kind", j.kind, {JudgeKind::scaled, JudgeKind::relative, JudgeKind::exact});
     t.maybe("tolerance", j.tolerance);
@@ -112,13 +120,15 @@ std::vector<JudgeRule> read_judges(TomlReader& toml, const Definition& d) {
       t.check(j.tolerance > 0, "tolerance", "a scaled judge needs a positive tolerance");
       t.check(!t.has("absolute"), "absolute", "a scaled judge has no absolute part");
     } else if (j.kind == JudgeKind::relative) {
-      t.check(j.tolerance > 0 || j.absolute > 0, "tolerance", "a relative judge needs a positive tolerance or absolute", "use kind = \"exact\" for equal bits");
+      t.check(j.tolerance > 0 || j.absolute > 0, "tolerance", "a relative judge needs a positive tolerance or absolute",
+              "use kind = \"exact\" for equal bits");
     } else {
       t.check(!t.has("tolerance"), "tolerance", "an exact judge has no tolerance");
       t.check(!t.has("absolute"), "absolute", "an exact judge has no tolerance");
     }
   }
-  for (const std::string& output : outputs) toml.check(judged.count(output) != 0, "judge", fmt::format("output '{}' has no judge", output), "write one [[judge]] for each output");
+  for (const std::string& output : outputs)
+    toml.check(judged.count(output) != 0, "judge", fmt::format("output '{}' has no judge", output), "write one [[judge]] for each output");
   return rules;
 }
 
@@ -144,7 +154,9 @@ std::vector<SymmetryRule> read_symmetries(TomlReader& toml, const Definition& d)
       const std::string key = fmt::format("tensors[{}]", i);
       const TensorSpec* tensor = find_tensor(d, s.tensors[i]);
       t.check(tensor, key, fmt::format("'{}' has no tensor '{}'", d.name, s.tensors[i]), near(s.tensors[i], tensors));
-      if (tensor) t.check(std::count(tensor->shape.begin(), tensor->shape.end(), s.axis) == 1, key, fmt::format("'{}' does not have axis '{}' once", s.tensors[i], s.axis));
+      if (tensor)
+        t.check(std::count(tensor->shape.begin(), tensor->shape.end(), s.axis) == 1, key,
+                fmt::format("'{}' does not have axis '{}' once", s.tensors[i], s.axis));
       t.check(std::count(s.tensors.begin(), s.tensors.end(), s.tensors[i]) == 1, key, fmt::format("'{}' stands twice", s.tensors[i]));
     }
   }
@@ -158,14 +170,17 @@ void read_cost(TomlReader& toml, TaskFile& task, const Definition& d) {
   std::vector<std::string> axes;
   for (const Axis& a : d.axes) axes.push_back(a.name);
   for (auto [key, expr] : {std::pair{"flops", &task.flops}, std::pair{"bytes", &task.bytes}})
-    for (const std::string& used : names_used(*expr)) t.check(find_axis(d, used), key, fmt::format("unknown name '{}'", used), near(used, axes));
+    for (const std::string& used : names_used(*expr))
+      t.check(find_axis(d, used), key, fmt::format("unknown name '{}'", used), near(used, axes));
   if (!t.ok() || !toml.ok()) return;
   const auto axis_values = complete_axes(d, task.timed.axes);
   if (!axis_values) return;
   for (auto [key, expr] : {std::pair{"flops", &task.flops}, std::pair{"bytes", &task.bytes}}) {
     const auto value = evaluate(*expr, *axis_values);
-    if (!value) t.add_error(key, value.error().message);
-    else t.check(*value >= 0, key, fmt::format("is {} for the timed workload, must not be negative", *value));
+    if (!value)
+      t.add_error(key, value.error().message);
+    else
+      t.check(*value >= 0, key, fmt::format("is {} for the timed workload, must not be negative", *value));
   }
 }
 
@@ -176,7 +191,8 @@ Result<TaskFile> parse_task_file(const std::string& text, const std::string& fil
   TaskFile task;
   toml.format(1);
   toml.need("operator", task.operator_name);
-  toml.check(!toml.ok() || task.operator_name == definition.name, "operator", fmt::format("is '{}', but the definition is called '{}'", task.operator_name, definition.name));
+  toml.check(!toml.ok() || task.operator_name == definition.name, "operator",
+             fmt::format("is '{}', but the definition is called '{}'", task.operator_name, definition.name));
   toml.maybe("workspace_limit_bytes", task.workspace_limit_bytes);
   toml.check(task.workspace_limit_bytes > 0, "workspace_limit_bytes", "must be positive");
 

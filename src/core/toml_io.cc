@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/toml_io.h"
 
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <sstream>
-
-#include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include "util/text.h"
 
@@ -19,13 +19,20 @@ const toml::node& as_node(const void* p) { return *static_cast<const toml::node*
 
 std::string describe(const toml::node& node) {
   switch (node.type()) {
-    case toml::node_type::table: return "a table";
-    case toml::node_type::array: return "an array";
-    case toml::node_type::string: return "a string";
-    case toml::node_type::integer: return "an integer";
-    case toml::node_type::floating_point: return "a number";
-    case toml::node_type::boolean: return "true or false";
-    default: return "a date or time";
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "true or false";
+    default:
+      return "a date or time";
   }
 }
 
@@ -36,7 +43,10 @@ struct TomlReader::State {
   std::string file;
   std::optional<Error> error;
   bool about_absent_key = false;
-  struct Visited { std::set<std::string> known; std::string path; };
+  struct Visited {
+    std::set<std::string> known;
+    std::string path;
+  };
   std::map<const void*, Visited> tables;  // what was asked of which table
 };
 
@@ -113,7 +123,8 @@ int TomlReader::line(const std::string& key) const {
 void TomlReader::add_error(const std::string& key, const std::string& message, const std::string& fix) {
   if (!m_state || m_state->error) return;
   const std::string first = key.substr(0, key.find_first_of(".["));  // "offset.A" stands at the line of "offset"
-  m_state->error = Error{.code = Code::bad_input, .message = message, .file = m_state->file, .line = line(first), .field = dotted(key), .fix = fix};
+  m_state->error =
+      Error{.code = Code::bad_input, .message = message, .file = m_state->file, .line = line(first), .field = dotted(key), .fix = fix};
   m_state->about_absent_key = !m_table || !as_node(m_table).as_table()->contains(first);
 }
 
@@ -131,7 +142,10 @@ Status TomlReader::finish() const {
       const int at = static_cast<int>(key.source().begin.line);
       if (unknown && unknown->line <= at) continue;
       const std::string near = closest(text, known);
-      unknown = Error{.code = Code::bad_input, .message = "unknown key", .file = m_state->file, .line = at,
+      unknown = Error{.code = Code::bad_input,
+                      .message = "unknown key",
+                      .file = m_state->file,
+                      .line = at,
                       .field = visited.path.empty() ? text : visited.path + "." + text,
                       .fix = near.empty() ? fmt::format("known here: {}", join(known, ", ")) : fmt::format("did you mean '{}'?", near)};
     }
@@ -261,12 +275,24 @@ void TomlReader::read_map(const std::string& key, bool needed, std::map<std::str
   out = std::move(values);
 }
 
-void TomlReader::read(const std::string& key, bool n, bool& out) { if (const void* p = find(key, n)) convert(p, key, out); }
-void TomlReader::read(const std::string& key, bool n, int& out) { if (const void* p = find(key, n)) convert(p, key, out); }
-void TomlReader::read(const std::string& key, bool n, std::int64_t& out) { if (const void* p = find(key, n)) convert(p, key, out); }
-void TomlReader::read(const std::string& key, bool n, double& out) { if (const void* p = find(key, n)) convert(p, key, out); }
-void TomlReader::read(const std::string& key, bool n, std::string& out) { if (const void* p = find(key, n)) convert(p, key, out); }
-void TomlReader::read(const std::string& key, bool n, Expr& out) { if (const void* p = find(key, n)) convert(p, key, out); }
+void TomlReader::read(const std::string& key, bool n, bool& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
+void TomlReader::read(const std::string& key, bool n, int& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
+void TomlReader::read(const std::string& key, bool n, std::int64_t& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
+void TomlReader::read(const std::string& key, bool n, double& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
+void TomlReader::read(const std::string& key, bool n, std::string& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
+void TomlReader::read(const std::string& key, bool n, Expr& out) {
+  if (const void* p = find(key, n)) convert(p, key, out);
+}
 void TomlReader::read(const std::string& key, bool n, std::vector<std::string>& out) { read_list(key, n, out); }
 void TomlReader::read(const std::string& key, bool n, std::vector<int>& out) { read_list(key, n, out); }
 void TomlReader::read(const std::string& key, bool n, std::vector<std::int64_t>& out) { read_list(key, n, out); }

@@ -37,26 +37,36 @@ class TomlReader {
   // T: bool, int, int64_t, double (an integer is one too), std::string, Expr (integer or string), a vector of
   // std::string, int, int64_t or Expr, a map from std::string to int64_t or double. Strings may be empty, doubles are finite.
   template <class T>
-  void need(const std::string& key, T& out) { read(key, true, out); }
+  void need(const std::string& key, T& out) {
+    read(key, true, out);
+  }
   template <class T>
-  void maybe(const std::string& key, T& out) { read(key, false, out); }
+  void maybe(const std::string& key, T& out) {
+    read(key, false, out);
+  }
   template <class T>
   void maybe(const std::string& key, std::optional<T>& out) {
     T value{};
-    if (has(key)) read(key, true, value), out = std::move(value);
-    else note(key);
+    if (has(key))
+      read(key, true, value), out = std::move(value);
+    else
+      note(key);
   }
   void need_text(const std::string& key, std::string& out);  // a string that is not blank
 
   // An enumerator by its name(): found by argument-dependent lookup.
   template <class E>
-  void need_choice(const std::string& key, E& out, std::initializer_list<E> all) { choose(key, true, out, all); }
+  void need_choice(const std::string& key, E& out, std::initializer_list<E> all) {
+    choose(key, true, out, all);
+  }
   template <class E>
-  void maybe_choice(const std::string& key, E& out, std::initializer_list<E> all) { choose(key, false, out, all); }
+  void maybe_choice(const std::string& key, E& out, std::initializer_list<E> all) {
+    choose(key, false, out, all);
+  }
 
   TomlReader need_table(const std::string& key);
-  TomlReader table(const std::string& key);                 // absent: a reader without a table, which has nothing and needs nothing
-  std::vector<TomlReader> tables(const std::string& key);   // array of tables; absent: none
+  TomlReader table(const std::string& key);                // absent: a reader without a table, which has nothing and needs nothing
+  std::vector<TomlReader> tables(const std::string& key);  // array of tables; absent: none
   bool present() const { return m_table != nullptr; }
 
   // `condition` false: an error at the key (at the table when the key is absent or empty).
@@ -64,16 +74,16 @@ class TomlReader {
     if (!condition) add_error(key, message, fix);
   }
   void add_error(const std::string& key, const std::string& message, const std::string& fix = {});
-  bool ok() const;           // no error so far, unknown keys aside
-  Status finish() const;     // call once, after everything was read
+  bool ok() const;        // no error so far, unknown keys aside
+  Status finish() const;  // call once, after everything was read
 
   const std::string& path() const { return m_path; }  // dotted: "launch[0]"
-  int line(const std::string& key) const;              // of the key, else of the table; 0 unknown
+  int line(const std::string& key) const;             // of the key, else of the table; 0 unknown
 
  private:
   struct State;
-  void note(const std::string& key) const;             // the key is known
-  const void* find(const std::string& key, bool need); // notes it; records an error when needed and missing
+  void note(const std::string& key) const;              // the key is known
+  const void* find(const std::string& key, bool need);  // notes it; records an error when needed and missing
   void read(const std::string& key, bool need, bool& out);
   void read(const std::string& key, bool need, int& out);
   void read(const std::string& key, bool need, std::int64_t& out);

@@ -60,10 +60,14 @@ const std::vector<Reason>& all_reasons() {
 
 const char* name(Comparison c) {
   switch (c) {
-    case Comparison::faster: return "faster";
-    case Comparison::same: return "same";
-    case Comparison::slower: return "slower";
-    case Comparison::ambiguous: break;
+    case Comparison::faster:
+      return "faster";
+    case Comparison::same:
+      return "same";
+    case Comparison::slower:
+      return "slower";
+    case Comparison::ambiguous:
+      break;
   }
   return "ambiguous";
 }

@@ -17,30 +17,30 @@ namespace forge {
 // Every rejection has one of these, and each is counted. Numbers reach disk: never reuse one, never renumber.
 enum class Reason {
   accepted = 0,
-  plan_invalid = 1,         // launch.toml malformed, or a name, key or shape in it is wrong
-  build_failed = 2,         // the compiler refused the source
-  build_timeout = 3,        // compiler ran past its limit of time or memory
-  not_admitted = 4,         // the image breaks an admission rule (state, imports, constructors, forbidden instruction, ...)
-  unsupported_shape = 5,    // `requires` is false on a shape that the task lists
-  load_failed = 6,          // the loader or the runner could not place the image
-  crashed = 7,              // the kernel died on a signal
-  out_of_bounds = 8,        // touched a guard page or overwrote a canary
-  timed_out = 9,            // hung
+  plan_invalid = 1,       // launch.toml malformed, or a name, key or shape in it is wrong
+  build_failed = 2,       // the compiler refused the source
+  build_timeout = 3,      // compiler ran past its limit of time or memory
+  not_admitted = 4,       // the image breaks an admission rule (state, imports, constructors, forbidden instruction, ...)
+  unsupported_shape = 5,  // `requires` is false on a shape that the task lists
+  load_failed = 6,        // the loader or the runner could not place the image
+  crashed = 7,            // the kernel died on a signal
+  out_of_bounds = 8,      // touched a guard page or overwrote a canary
+  timed_out = 9,          // hung
   out_of_memory = 10,
-  forbidden_call = 11,      // the sandbox killed a system call
-  wrong_result = 12,        // finite but outside the judge's rule
-  non_finite = 13,          // NaN or Inf where the oracle has none, or the reverse
-  not_written = 14,         // poison left in an output
+  forbidden_call = 11,  // the sandbox killed a system call
+  wrong_result = 12,    // finite but outside the judge's rule
+  non_finite = 13,      // NaN or Inf where the oracle has none, or the reverse
+  not_written = 14,     // poison left in an output
   inputs_changed = 15,
-  not_repeatable = 16,      // same content, different bits (only where the task demands it)
-  stale_result = 17,        // fresh content gave an old answer
-  dirty_workspace = 18,     // a `clean` workspace was not left zero
-  mechanism_missing = 19,   // the planned mechanism is not in the image
-  too_slow = 20,            // correct, but misses the milestone's performance condition
-  clocks_disagree = 21,     // inside and outside clock differ beyond the audit's resolution
-  ambiguous = 22,           // measured, but neither a pass nor a miss beyond the floor
-  not_confirmed = 23,       // fresh process and seeds did not repeat the result
-  runner_broke = 24,        // the runner died or broke its protocol in a way that no other reason names
+  not_repeatable = 16,     // same content, different bits (only where the task demands it)
+  stale_result = 17,       // fresh content gave an old answer
+  dirty_workspace = 18,    // a `clean` workspace was not left zero
+  mechanism_missing = 19,  // the planned mechanism is not in the image
+  too_slow = 20,           // correct, but misses the milestone's performance condition
+  clocks_disagree = 21,    // inside and outside clock differ beyond the audit's resolution
+  ambiguous = 22,          // measured, but neither a pass nor a miss beyond the floor
+  not_confirmed = 23,      // fresh process and seeds did not repeat the result
+  runner_broke = 24,       // the runner died or broke its protocol in a way that no other reason names
   workspace_too_large = 25,
 };
 const char* name(Reason);
@@ -48,54 +48,58 @@ std::optional<Reason> parse_reason(const std::string&);
 const std::vector<Reason>& all_reasons();
 
 struct CorrectnessReport {
-  int checks = 0;                    // calls whose every output element was compared
+  int checks = 0;  // calls whose every output element was compared
   std::int64_t elements = 0;
-  double worst = 0;                  // largest error as a fraction of its bound (1 = at the limit)
-  std::string worst_where;           // workload, generator, output
+  double worst = 0;         // largest error as a fraction of its bound (1 = at the limit)
+  std::string worst_where;  // workload, generator, output
   std::vector<std::string> workloads;
 };
 
 enum class Comparison { faster, same, slower, ambiguous };
 const char* name(Comparison);
 
-struct Interval { double low = 0, mid = 0, high = 0; };
+struct Interval {
+  double low = 0, mid = 0, high = 0;
+};
 
 // Smallest paired difference told from none, from the reference against itself.
 struct NoiseFloor {
-  double ratio = 0;                  // 0.004 = 0.4 %
-  double sigma = 0;                  // standard deviation of one pair's log ratio
+  double ratio = 0;  // 0.004 = 0.4 %
+  double sigma = 0;  // standard deviation of one pair's log ratio
   int pairs = 0;
   std::string device_class, boot_id, protocol;
 };
 
 // One side against another, paired and interleaved in one job.
 struct PairedTiming {
-  std::string against;               // "reference", "branch_best", "global_best", "expert"
+  std::string against;  // "reference", "branch_best", "global_best", "expert"
   Comparison comparison = Comparison::ambiguous;
-  Interval speedup;                  // T_against / T_candidate; two-sided 95 % interval
-  double lower_bound = 0;            // one-sided, alpha 0.0005
-  double upper_bound = 0;            // likewise: below 1 - floor = slower
+  Interval speedup;        // T_against / T_candidate; two-sided 95 % interval
+  double lower_bound = 0;  // one-sided, alpha 0.0005
+  double upper_bound = 0;  // likewise: below 1 - floor = slower
   int pairs = 0;
-  bool extended = false;             // the one declared extension was used
-  std::vector<double> candidate_s, against_s;      // inside clock, all samples, call order
-  Interval outside_speedup;          // by the judge's own clock
-  double outside_resolution = 0;     // what the outside clock can tell, as a ratio
+  bool extended = false;                       // the one declared extension was used
+  std::vector<double> candidate_s, against_s;  // inside clock, all samples, call order
+  Interval outside_speedup;                    // by the judge's own clock
+  double outside_resolution = 0;               // what the outside clock can tell, as a ratio
 };
 
 struct Measurement {
   std::vector<PairedTiming> pairs;
-  double seconds = 0;                // median of the candidate, inside clock
+  double seconds = 0;  // median of the candidate, inside clock
   NoiseFloor floor;
-  std::map<std::string, std::string> conditions;   // clock, cache policy, workers, foreign load, device, boot, compiler, flags
+  std::map<std::string, std::string> conditions;  // clock, cache policy, workers, foreign load, device, boot, compiler, flags
 };
 
-struct GateTimes { double build = 0, admit = 0, correctness = 0, timing = 0, total = 0, waited = 0; };  // seconds; waited: for the lease
+struct GateTimes {
+  double build = 0, admit = 0, correctness = 0, timing = 0, total = 0, waited = 0;
+};  // seconds; waited: for the lease
 
 // Made by the gate only: passed() demands the report of a correctness run.
 class Verdict {
  public:
   static Verdict rejected(Reason, std::string detail);
-  static Verdict passed(CorrectnessReport, Measurement);                       // accepted
+  static Verdict passed(CorrectnessReport, Measurement);                                             // accepted
   static Verdict missed(Reason, std::string detail, CorrectnessReport, std::optional<Measurement>);  // correct, yet not accepted
 
   bool accepted() const { return m_reason == Reason::accepted; }
@@ -107,10 +111,10 @@ class Verdict {
 
   std::string package_sha, image_sha;
   SignatureResult mechanism;
-  InstructionMix mix;                // of the image, when it was built
-  std::string build_log;             // feedback for the coder, capped
+  InstructionMix mix;     // of the image, when it was built
+  std::string build_log;  // feedback for the coder, capped
   GateTimes times;
-  std::vector<std::string> notes;    // every fall-back and every missing feature, said
+  std::vector<std::string> notes;  // every fall-back and every missing feature, said
 
  private:
   Reason m_reason = Reason::runner_broke;
@@ -124,9 +128,9 @@ Result<Verdict> parse_verdict(const std::string& json, const std::string& where)
 struct Diagnostic {
   std::string label;
   bool ran = false;
-  std::string problem;               // when it did not run
-  double seconds = 0;                // median
-  double against_first = 1;          // T_first / T: paired with the first package of the same job
+  std::string problem;       // when it did not run
+  double seconds = 0;        // median
+  double against_first = 1;  // T_first / T: paired with the first package of the same job
   std::string image_sha;
 };
 

@@ -6,7 +6,8 @@
 namespace forge {
 namespace {
 
-constexpr std::initializer_list<Comparison> kComparisons = {Comparison::faster, Comparison::same, Comparison::slower, Comparison::ambiguous};
+constexpr std::initializer_list<Comparison> kComparisons = {Comparison::faster, Comparison::same, Comparison::slower,
+                                                            Comparison::ambiguous};
 
 Json numbers(const std::vector<double>& values) {
   Json out = Json::array();
@@ -15,7 +16,11 @@ Json numbers(const std::vector<double>& values) {
 }
 
 Json to_json_value(const CorrectnessReport& c) {
-  return Json{{"checks", c.checks}, {"elements", c.elements}, {"worst", number(c.worst)}, {"worst_where", c.worst_where}, {"workloads", c.workloads}};
+  return Json{{"checks", c.checks},
+              {"elements", c.elements},
+              {"worst", number(c.worst)},
+              {"worst_where", c.worst_where},
+              {"workloads", c.workloads}};
 }
 
 CorrectnessReport get_correctness(JsonReader r) {
@@ -29,7 +34,7 @@ CorrectnessReport get_correctness(JsonReader r) {
 }
 
 Json to_json_value(const GateTimes& t) {
-  return Json{{"build", number(t.build)}, {"admit", number(t.admit)}, {"correctness", number(t.correctness)},
+  return Json{{"build", number(t.build)},   {"admit", number(t.admit)}, {"correctness", number(t.correctness)},
               {"timing", number(t.timing)}, {"total", number(t.total)}, {"waited", number(t.waited)}};
 }
 
@@ -54,7 +59,8 @@ Measurement get_measurement(JsonReader r) {
 }
 
 // Keeps the type's promise: nothing that reads as accepted lacks its report and its measurement.
-Verdict make_verdict(Reason reason, std::string detail, std::optional<CorrectnessReport> correctness, std::optional<Measurement> measurement, JsonReader& r) {
+Verdict make_verdict(Reason reason, std::string detail, std::optional<CorrectnessReport> correctness,
+                     std::optional<Measurement> measurement, JsonReader& r) {
   if (reason == Reason::accepted) {
     r.check(correctness.has_value(), "correctness", "an accepted verdict has a correctness report");
     r.check(measurement.has_value(), "measurement", "an accepted verdict has a measurement");
@@ -79,7 +85,8 @@ Interval get_interval(JsonReader r) {
 }
 
 Json to_json_value(const NoiseFloor& f) {
-  return Json{{"ratio", number(f.ratio)}, {"sigma", number(f.sigma)}, {"pairs", f.pairs}, {"device_class", f.device_class}, {"boot_id", f.boot_id}, {"protocol", f.protocol}};
+  return Json{{"ratio", number(f.ratio)},       {"sigma", number(f.sigma)}, {"pairs", f.pairs},
+              {"device_class", f.device_class}, {"boot_id", f.boot_id},     {"protocol", f.protocol}};
 }
 
 NoiseFloor get_noise_floor(JsonReader r) {
@@ -94,9 +101,17 @@ NoiseFloor get_noise_floor(JsonReader r) {
 }
 
 Json to_json_value(const PairedTiming& p) {
-  return Json{{"against", p.against}, {"comparison", name(p.comparison)}, {"speedup", to_json_value(p.speedup)}, {"lower_bound", number(p.lower_bound)},
-              {"upper_bound", number(p.upper_bound)}, {"pairs", p.pairs}, {"extended", p.extended}, {"candidate_s", numbers(p.candidate_s)},
-              {"against_s", numbers(p.against_s)}, {"outside_speedup", to_json_value(p.outside_speedup)}, {"outside_resolution", number(p.outside_resolution)}};
+  return Json{{"against", p.against},
+              {"comparison", name(p.comparison)},
+              {"speedup", to_json_value(p.speedup)},
+              {"lower_bound", number(p.lower_bound)},
+              {"upper_bound", number(p.upper_bound)},
+              {"pairs", p.pairs},
+              {"extended", p.extended},
+              {"candidate_s", numbers(p.candidate_s)},
+              {"against_s", numbers(p.against_s)},
+              {"outside_speedup", to_json_value(p.outside_speedup)},
+              {"outside_resolution", number(p.outside_resolution)}};
 }
 
 PairedTiming get_paired_timing(JsonReader r) {
@@ -163,11 +178,18 @@ Result<NoiseFloor> read_noise_floor(const Json& json, const std::string& where) 
 Result<PairedTiming> read_paired_timing(const Json& json, const std::string& where) { return read_with(get_paired_timing, json, where); }
 
 Json to_json_value(const Diagnostic& d) {
-  return Json{{"label", d.label}, {"ran", d.ran}, {"problem", d.problem}, {"seconds", number(d.seconds)}, {"against_first", number(d.against_first)}, {"image_sha", d.image_sha}};
+  return Json{{"label", d.label},
+              {"ran", d.ran},
+              {"problem", d.problem},
+              {"seconds", number(d.seconds)},
+              {"against_first", number(d.against_first)},
+              {"image_sha", d.image_sha}};
 }
 
 Result<std::vector<Diagnostic>> read_diagnostics(const Json& json, const std::string& where) {
-  if (!json.is_array()) return fail(Error{.code = Code::bad_input, .message = "expected an array of diagnostics", .file = where, .line = 0, .field = {}, .fix = {}});
+  if (!json.is_array())
+    return fail(
+        Error{.code = Code::bad_input, .message = "expected an array of diagnostics", .file = where, .line = 0, .field = {}, .fix = {}});
   std::vector<Diagnostic> out;
   for (const Json& item : json) {
     JsonReader r(item, where);

@@ -46,7 +46,8 @@ const JudgeRule& rule_of(const TaskFile& task, const std::string& output) {
 
 DType stored_type(const JudgeRule& rule, const TensorSpec& output) { return rule.kind == JudgeKind::exact ? output.dtype : DType::f32; }
 
-InputViews input_views(const Definition& definition, const AxisValues& axes, const std::vector<void*>& data, const std::vector<double>& scalars) {
+InputViews input_views(const Definition& definition, const AxisValues& axes, const std::vector<void*>& data,
+                       const std::vector<double>& scalars) {
   InputViews result;
   std::size_t scalar = 0;
   for (std::size_t i = 0; i < definition.inputs.size(); ++i) {
@@ -86,7 +87,8 @@ std::int64_t store_range(const JudgeRule& rule, const TensorSpec& spec, const do
                          std::int64_t count, BaseOutput& to) {
   std::int64_t unusable = -1;
   if (rule.kind == JudgeKind::exact) {
-    for (std::int64_t i = 0; i < count; ++i) encode(spec.dtype, expected[i], to.expected.data() + static_cast<std::size_t>(first + i) * bytes_of(spec.dtype));
+    for (std::int64_t i = 0; i < count; ++i)
+      encode(spec.dtype, expected[i], to.expected.data() + static_cast<std::size_t>(first + i) * bytes_of(spec.dtype));
     return unusable;
   }
   auto* value = reinterpret_cast<float*>(to.expected.data()) + first;
@@ -127,8 +129,8 @@ Status ask_oracle(JudgeContext& context, const AxisValues& axes, const std::vect
   FORGE_TRY(context.oracle.expected(inputs, output_views(definition, axes), wants_scale, context.team, [&](const OracleRange& range) {
     for (std::size_t o = 0; o < definition.outputs.size(); ++o) {
       const TensorSpec& spec = definition.outputs[o];
-      const std::int64_t bad = store_range(rule_of(context.op.task, spec.name), spec, range.expected[o], range.scale[o], range.first_element[o],
-                                           range.count[o], base.outputs[o]);
+      const std::int64_t bad = store_range(rule_of(context.op.task, spec.name), spec, range.expected[o], range.scale[o],
+                                           range.first_element[o], range.count[o], base.outputs[o]);
       if (bad >= 0) {
         where = o;
         unusable = bad;
@@ -137,14 +139,16 @@ Status ask_oracle(JudgeContext& context, const AxisValues& axes, const std::vect
   }));
   if (unusable >= 0)
     return fail(Code::bad_input,
-                fmt::format("the judge of output '{}' allows an error that is not a finite number at element {}", definition.outputs[where].name, unusable.load()),
+                fmt::format("the judge of output '{}' allows an error that is not a finite number at element {}",
+                            definition.outputs[where].name, unusable.load()),
                 "the oracle must write scale for every element; keep tolerance, generator scale and offset smaller");
   return {};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<BasePair>> make_base(JudgeContext& context, const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed, int variant) {
+Result<std::shared_ptr<BasePair>> make_base(JudgeContext& context, const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed,
+                                            int variant) {
   const Definition& definition = context.op.definition;
   auto base = std::make_shared<BasePair>();
   Random random(seed);

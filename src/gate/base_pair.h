@@ -46,9 +46,9 @@ struct BaseOutput {
 };
 
 struct BasePair {
-  std::vector<Block> inputs;      // definition order; empty for scalars
+  std::vector<Block> inputs;  // definition order; empty for scalars
   std::vector<BaseOutput> outputs;
-  std::vector<double> scalars;    // scalar inputs, definition order, as the type holds them
+  std::vector<double> scalars;  // scalar inputs, definition order, as the type holds them
 };
 
 // `variant` counts for an adversarial generator only.
@@ -60,7 +60,10 @@ const JudgeRule& rule_of(const TaskFile&, const std::string& output);  // exactl
 DType stored_type(const JudgeRule&, const TensorSpec&);
 
 // Inputs (scalars included) as the plugin sees them. `scalar_room` keeps the encoded scalars alive.
-struct InputViews { std::vector<TensorView> views; std::vector<std::unique_ptr<std::int64_t>> scalar_room; };
+struct InputViews {
+  std::vector<TensorView> views;
+  std::vector<std::unique_ptr<std::int64_t>> scalar_room;
+};
 InputViews input_views(const Definition&, const AxisValues&, const std::vector<void*>& data, const std::vector<double>& scalars);
 std::vector<TensorView> output_views(const Definition&, const AxisValues&);
 

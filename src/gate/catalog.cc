@@ -80,7 +80,7 @@ Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name
     Error error{.code = Code::not_found, .message = fmt::format("the oracle plugin of operator '{}' is not built", name)};
     error.file = result.oracle.string();
     error.fix = fs::exists(result.folder / "oracle.cc", status) ? "build the project again: cmake --build build"
-                                                                 : "write oracle.cc in the operator's folder, then build";
+                                                                : "write oracle.cc in the operator's folder, then build";
     return fail(error);
   }
   result.experts = find_experts(paths.plugins / name);

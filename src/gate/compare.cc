@@ -18,8 +18,8 @@ constexpr double k_infinity = std::numeric_limits<double>::infinity();
 // Fast path: true when every element is finite and within its bound. Anything else, infinities that match included, is left to
 // the element-wise judgement below, so this can only be too strict.
 template <bool Scaled>
-__attribute__((target("avx2,fma"))) bool all_within(const float* got, const float* expected, const float* bound, float absolute, float tolerance,
-                                                    std::int64_t count, float& worst) {
+__attribute__((target("avx2,fma"))) bool all_within(const float* got, const float* expected, const float* bound, float absolute,
+                                                    float tolerance, std::int64_t count, float& worst) {
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
   const __m256 smallest = _mm256_set1_ps(std::numeric_limits<float>::min());
   const __m256 largest = _mm256_set1_ps(std::numeric_limits<float>::max());  // an infinite expected value has an infinite bound
@@ -30,8 +30,10 @@ __attribute__((target("avx2,fma"))) bool all_within(const float* got, const floa
     const __m256 e = _mm256_loadu_ps(expected + i);
     const __m256 error = _mm256_and_ps(magnitude, _mm256_sub_ps(_mm256_loadu_ps(got + i), e));
     __m256 b;
-    if constexpr (Scaled) b = _mm256_loadu_ps(bound + i);
-    else b = _mm256_fmadd_ps(tolerances, _mm256_and_ps(magnitude, e), absolutes);
+    if constexpr (Scaled)
+      b = _mm256_loadu_ps(bound + i);
+    else
+      b = _mm256_fmadd_ps(tolerances, _mm256_and_ps(magnitude, e), absolutes);
     // min() yields its second operand when one is a NaN: a NaN bound accepts nothing.
     ok = _mm256_and_ps(ok, _mm256_cmp_ps(error, _mm256_min_ps(largest, b), _CMP_LE_OQ));
     most = _mm256_max_ps(_mm256_div_ps(error, _mm256_max_ps(b, smallest)), most);  // a NaN in the first operand yields the second
@@ -136,9 +138,9 @@ void compare_piece(const JudgeRule& rule, DType type, const Piece& piece, const 
     }
     const auto* expected = static_cast<const float*>(piece.expected);
     float worst = 0;
-    const bool good = rule.kind == JudgeKind::scaled
-                          ? all_within<true>(got, expected, piece.bound, 0, 0, piece.count, worst)
-                          : all_within<false>(got, expected, nullptr, static_cast<float>(rule.absolute), static_cast<float>(rule.tolerance), piece.count, worst);
+    const bool good = rule.kind == JudgeKind::scaled ? all_within<true>(got, expected, piece.bound, 0, 0, piece.count, worst)
+                                                     : all_within<false>(got, expected, nullptr, static_cast<float>(rule.absolute),
+                                                                         static_cast<float>(rule.tolerance), piece.count, worst);
     if (good) {
       findings.worst = std::max(findings.worst, static_cast<double>(worst));
       return;

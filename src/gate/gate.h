@@ -15,16 +15,16 @@
 namespace forge {
 
 struct ReferenceInfo {
-  bool present = false;               // a run may have none
-  std::string id;                     // "expert:onednn", "gen0:1f2e..."
-  std::string description;            // library, version, core type, how composed
-  std::vector<std::string> considered;   // every expert tried, with its time or why it was refused
-  double seconds = 0;                 // median
+  bool present = false;                 // a run may have none
+  std::string id;                       // "expert:onednn", "gen0:1f2e..."
+  std::string description;              // library, version, core type, how composed
+  std::vector<std::string> considered;  // every expert tried, with its time or why it was refused
+  double seconds = 0;                   // median
 };
 
 struct Submission {
   KernelPackage package;
-  std::string milestone;                          // id, for the record
+  std::string milestone;  // id, for the record
   Acceptance acceptance;
   std::optional<KernelPackage> branch_best, global_best;  // rivals, interleaved in the same job when the condition names them
 };
@@ -32,9 +32,9 @@ struct Submission {
 class Gate {  // edge of the world: RealGate, FakeGate in tests
  public:
   virtual ~Gate() = default;
-  virtual Result<ReferenceInfo> open() = 0;                    // chooses and checks the reference; the better of the experts
-  virtual Result<Evidence> analyse() = 0;                      // of the reference
-  virtual Result<NoiseFloor> measure_floor() = 0;              // reference against itself; kept for the run
+  virtual Result<ReferenceInfo> open() = 0;        // chooses and checks the reference; the better of the experts
+  virtual Result<Evidence> analyse() = 0;          // of the reference
+  virtual Result<NoiseFloor> measure_floor() = 0;  // reference against itself; kept for the run
   virtual Result<Verdict> submit(const Submission&) = 0;
   // Paired timing of unchecked packages against the first of them: for tuning, never a verdict.
   virtual Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) = 0;
@@ -46,8 +46,8 @@ class Gate {  // edge of the world: RealGate, FakeGate in tests
 };
 
 struct GateOptions {
-  std::size_t memory_bytes = std::size_t(3) << 30;   // for pools and bases
-  double timing_seconds = 3;                         // aim for one paired job; the number of pairs follows from the floor
+  std::size_t memory_bytes = std::size_t(3) << 30;  // for pools and bases
+  double timing_seconds = 3;                        // aim for one paired job; the number of pairs follows from the floor
   int max_pairs = 60;
   bool quiet = false;
 };
@@ -67,10 +67,20 @@ struct AdmissionLine {
 Result<std::vector<AdmissionLine>> admit_task(const Paths&, const std::string& operator_name);
 
 // Self-tests of the judge's statistics, on this machine, against a package used as its own reference.
-struct AaResult { int trials = 0, faster = 0, slower = 0, same = 0, ambiguous = 0; double floor = 0, seconds = 0; std::vector<double> speedups; };
+struct AaResult {
+  int trials = 0, faster = 0, slower = 0, same = 0, ambiguous = 0;
+  double floor = 0, seconds = 0;
+  std::vector<double> speedups;
+};
 Result<AaResult> selftest_aa(const Paths&, const Machine&, const std::string& operator_name, const KernelPackage&, int trials);
-struct PowerResult { int trials = 0, called_right = 0; double effect = 0, floor = 0, seconds = 0; std::vector<double> speedups; std::vector<std::string> calls; };
+struct PowerResult {
+  int trials = 0, called_right = 0;
+  double effect = 0, floor = 0, seconds = 0;
+  std::vector<double> speedups;
+  std::vector<std::string> calls;
+};
 // `effect` 0.03: one side is slowed by a calibrated spin, alternately the candidate's and the reference's.
-Result<PowerResult> selftest_power(const Paths&, const Machine&, const std::string& operator_name, const KernelPackage&, int trials, double effect);
+Result<PowerResult> selftest_power(const Paths&, const Machine&, const std::string& operator_name, const KernelPackage&, int trials,
+                                   double effect);
 
 }  // namespace forge

@@ -12,8 +12,8 @@
 namespace forge {
 namespace {
 
-constexpr std::int64_t k_chunk = 1 << 15;   // elements from one random stream
-constexpr std::int64_t k_block = 1024;      // drawn as floats, then converted together
+constexpr std::int64_t k_chunk = 1 << 15;  // elements from one random stream
+constexpr std::int64_t k_block = 1024;     // drawn as floats, then converted together
 
 // Marsaglia and Tsang's ziggurat with 256 layers: one draw costs a table look-up and a multiplication in 99 % of cases.
 class Ziggurat {
@@ -72,17 +72,22 @@ double draw(const GeneratorRule& rule, Random& random, const Ziggurat& normal) {
       return static_cast<double>(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * largest + 1))) - largest);
     }
     case GeneratorKind::normal:
-    case GeneratorKind::adversarial: break;
+    case GeneratorKind::adversarial:
+      break;
   }
   return normal.draw(random) * rule.scale;
 }
 
 double largest_finite(DType type) {
   switch (type) {
-    case DType::f32: return std::numeric_limits<float>::max();
-    case DType::bf16: return 0x1.fep127;
-    case DType::f16: return 65504;
-    default: return std::numeric_limits<double>::infinity();  // integers saturate in encode()
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f16:
+      return 65504;
+    default:
+      return std::numeric_limits<double>::infinity();  // integers saturate in encode()
   }
 }
 
@@ -95,7 +100,8 @@ void fill_chunk(const GeneratorRule& rule, DType type, double offset, Random& ra
   const Ziggurat& normal = ziggurat();
   const double limit = largest_finite(type);
   if (!is_float(type)) {
-    for (std::int64_t i = 0; i < count; ++i) encode(type, draw(rule, random, normal) + offset, to + static_cast<std::size_t>(i) * bytes_of(type));
+    for (std::int64_t i = 0; i < count; ++i)
+      encode(type, draw(rule, random, normal) + offset, to + static_cast<std::size_t>(i) * bytes_of(type));
     return;
   }
   float block[k_block];

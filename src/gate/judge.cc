@@ -35,7 +35,8 @@ Status check_task(const OperatorFolder& op) {
         error.fix = "use float32, float16, bfloat16 or an integer type";
         return fail(error);
       }
-  if (op.definition.outputs.empty()) return fail(task_error(op, "outputs", "the operator has no output to judge", "give the definition an output"));
+  if (op.definition.outputs.empty())
+    return fail(task_error(op, "outputs", "the operator has no output to judge", "give the definition an output"));
   for (const TensorSpec& spec : op.definition.outputs) {
     if (spec.scalar) return fail(task_error(op, spec.name, "an output cannot be a scalar", "give it a shape"));
     int rules = 0;
@@ -48,7 +49,8 @@ Status check_task(const OperatorFolder& op) {
         return fail(task_error(op, "judge." + rule.output, "an integer output needs the judge `exact`", "set kind = \"exact\""));
     }
     if (rules != 1)
-      return fail(task_error(op, "judge", fmt::format("output '{}' has {} judges", spec.name, rules), "write exactly one judge for every output"));
+      return fail(
+          task_error(op, "judge", fmt::format("output '{}' has {} judges", spec.name, rules), "write exactly one judge for every output"));
   }
   return {};
 }
@@ -86,24 +88,32 @@ class OperatorJudge : public Judge {
     return {};
   }
 
-  Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& shape, const std::string& generator, int bases, bool fresh) override {
+  Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& shape, const std::string& generator, int bases,
+                                       bool fresh) override {
     const OperatorFolder& op = m_context->op;
     FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(op.definition, shape));
     for (const auto& [axis, value] : axes)
-      if (value < 1) return fail(Code::bad_input, fmt::format("axis '{}' is {}: there is nothing to judge on an empty tensor", axis, value), "use 1 or more");
-    const auto rule = std::find_if(op.task.generators.begin(), op.task.generators.end(), [&](const auto& g) { return g.name == generator; });
+      if (value < 1)
+        return fail(Code::bad_input, fmt::format("axis '{}' is {}: there is nothing to judge on an empty tensor", axis, value),
+                    "use 1 or more");
+    const auto rule =
+        std::find_if(op.task.generators.begin(), op.task.generators.end(), [&](const auto& g) { return g.name == generator; });
     if (rule == op.task.generators.end())
       return fail(task_error(op, "generator", fmt::format("there is no generator '{}'", generator), "name one of the task's generators"));
     bases = std::max(1, bases);
     const std::size_t one = base_bytes(op, axes), wanted = one * static_cast<std::size_t>(bases) + buffer_bytes(axes);
     if (wanted > m_memory_bytes)
-      return fail(Code::bad_input, fmt::format("{} needs {} MiB for the judge, {} MiB are allowed", label(axes, generator), wanted >> 20, m_memory_bytes >> 20),
-                  "use a smaller shape, or raise the gate's memory");
+      return fail(
+          Code::bad_input,
+          fmt::format("{} needs {} MiB for the judge, {} MiB are allowed", label(axes, generator), wanted >> 20, m_memory_bytes >> 20),
+          "use a smaller shape, or raise the gate's memory");
 
     // Every stage of an adversarial generator begins with the next variant.
     const bool adversarial = rule->kind == GeneratorKind::adversarial;
     const int first_variant = adversarial ? m_next_variant++ % m_variants : 0;
-    const auto make_one = [this, axes, rule](int variant) { return make_base(*m_context, axes, *rule, m_random.next(), m_variants ? variant % m_variants : 0); };
+    const auto make_one = [this, axes, rule](int variant) {
+      return make_base(*m_context, axes, *rule, m_random.next(), m_variants ? variant % m_variants : 0);
+    };
     std::string key = label(axes, generator);
     if (adversarial) key += fmt::format("#{}", first_variant);
     std::vector<std::shared_ptr<BasePair>> pairs = fresh ? std::vector<std::shared_ptr<BasePair>>{} : cached(key);
@@ -129,7 +139,11 @@ class OperatorJudge : public Judge {
   const Workload& timed() const override { return m_context->op.task.timed; }
 
  private:
-  struct Cached { std::string key; std::vector<std::shared_ptr<BasePair>> pairs; std::size_t bytes; };
+  struct Cached {
+    std::string key;
+    std::vector<std::shared_ptr<BasePair>> pairs;
+    std::size_t bytes;
+  };
 
   // "M=1024, normal": the variable axes, definition order.
   std::string label(const AxisValues& axes, const std::string& generator) const {

@@ -21,17 +21,18 @@ struct JudgeOptions {
 
 // What became of one call's outputs.
 struct CheckResult {
-  Reason reason = Reason::accepted;   // accepted, wrong_result, non_finite, not_written, inputs_changed, out_of_bounds, stale_result, dirty_workspace
-  std::string detail;                 // "C[3, 17]: 1.25, expected 1.31 +- 2e-6 (workload M=1024, normal)"
-  double worst = 0;                   // largest error over its bound
-  std::int64_t elements = 0;          // compared; equals the number expected, or it is not accepted
+  Reason reason =
+      Reason::accepted;  // accepted, wrong_result, non_finite, not_written, inputs_changed, out_of_bounds, stale_result, dirty_workspace
+  std::string detail;    // "C[3, 17]: 1.25, expected 1.31 +- 2e-6 (workload M=1024, normal)"
+  double worst = 0;      // largest error over its bound
+  std::int64_t elements = 0;  // compared; equals the number expected, or it is not accepted
 };
 
 // Buffers for one workload: one set of operand buffers that every side maps at the same addresses.
 class Stage {
  public:
   virtual ~Stage() = default;
-  virtual const std::string& label() const = 0;       // "M=1024, normal"
+  virtual const std::string& label() const = 0;  // "M=1024, normal"
   virtual const AxisValues& axes() const = 0;
   // New content: base by random symmetry into the inputs (non-temporal stores, so they leave the caches), outputs and
   // workspaces poisoned, canaries set. Call before every call of every side.
@@ -52,7 +53,8 @@ class Judge {
   virtual ~Judge() = default;
   // A stage for a workload and a generator. `bases` distinct base pairs from the oracle, cached by (shape, generator) for the
   // judge's life unless fresh: then drawn anew and not shared.
-  virtual Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& axes, const std::string& generator, int bases, bool fresh) = 0;
+  virtual Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& axes, const std::string& generator, int bases,
+                                               bool fresh) = 0;
   // The workloads of a correctness run: every generator, public shapes, hidden shapes drawn now from OS entropy, corner shapes.
   virtual std::vector<Workload> correctness_workloads() = 0;
   virtual const Workload& timed() const = 0;

@@ -9,9 +9,9 @@
 
 namespace forge {
 
-bool judge_supports(DType);        // f32 f16 bf16 and the integers
-bool is_float(DType);              // f32 f16 bf16
-std::size_t bytes_of(DType);       // of one element; only where judge_supports
+bool judge_supports(DType);   // f32 f16 bf16 and the integers
+bool is_float(DType);         // f32 f16 bf16
+std::size_t bytes_of(DType);  // of one element; only where judge_supports
 
 // One value. Integers saturate; floats overflow to infinity as the hardware does.
 void encode(DType, double value, void* to);

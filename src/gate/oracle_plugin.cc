@@ -14,11 +14,23 @@ namespace {
 void set_type(DType type, forge_tensor& view) {  // DLPack's codes
   view.bits = static_cast<std::uint8_t>(bits(type));
   switch (type) {
-    case DType::i64: case DType::i32: case DType::i16: case DType::i8: view.code = 0; break;
-    case DType::u8: view.code = 1; break;
-    case DType::bf16: view.code = 4; break;
-    case DType::boolean: view.code = 6; break;
-    default: view.code = 2;
+    case DType::i64:
+    case DType::i32:
+    case DType::i16:
+    case DType::i8:
+      view.code = 0;
+      break;
+    case DType::u8:
+      view.code = 1;
+      break;
+    case DType::bf16:
+      view.code = 4;
+      break;
+    case DType::boolean:
+      view.code = 6;
+      break;
+    default:
+      view.code = 2;
   }
 }
 
@@ -86,15 +98,18 @@ OraclePlugin::~OraclePlugin() {
   if (m_handle) dlclose(m_handle);
 }
 
-Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs, const std::vector<bool>& wants_scale,
-                              ThreadTeam& team, const std::function<void(const OracleRange&)>& take) const {
+Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs,
+                              const std::vector<bool>& wants_scale, ThreadTeam& team,
+                              const std::function<void(const OracleRange&)>& take) const {
   const auto input_views = plugin_views(inputs), output_views = plugin_views(outputs);
   const std::size_t n = outputs.size();
   std::vector<std::int64_t> row(n);  // elements for one index of the leading axis
   bool splits = true;
   for (std::size_t o = 0; o < n; ++o) {
-    if (outputs[o].shape.empty() || outputs[o].spec.shape[0] != outputs[0].spec.shape[0]) splits = false;
-    else row[o] = product(outputs[o].shape) / outputs[o].shape[0];
+    if (outputs[o].shape.empty() || outputs[o].spec.shape[0] != outputs[0].spec.shape[0])
+      splits = false;
+    else
+      row[o] = product(outputs[o].shape) / outputs[o].shape[0];
   }
   // Without a leading axis in common the whole is one range.
   const std::int64_t extent = outputs[0].shape.empty() ? 1 : outputs[0].shape[0];
@@ -104,7 +119,9 @@ Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::
     step = std::clamp<std::int64_t>(extent / (team.size() * 8), 1, std::max<std::int64_t>(1, 262144 / widest));
   }
   const std::int64_t ranges = (extent + step - 1) / step;
-  struct Room { std::vector<std::vector<double>> expected, scale; };
+  struct Room {
+    std::vector<std::vector<double>> expected, scale;
+  };
   std::vector<Room> rooms(static_cast<std::size_t>(team.size()));
   std::atomic<int> status{0};
   team.run(ranges, [&](std::int64_t r, int thread) {
@@ -112,7 +129,8 @@ Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::
     Room& room = rooms[static_cast<std::size_t>(thread)];
     room.expected.resize(n);
     room.scale.resize(n);
-    OracleRange range{.begin = r * step, .end = std::min(extent, (r + 1) * step), .expected = {}, .scale = {}, .first_element = {}, .count = {}};
+    OracleRange range{
+        .begin = r * step, .end = std::min(extent, (r + 1) * step), .expected = {}, .scale = {}, .first_element = {}, .count = {}};
     std::vector<double*> expected(n), scale(n);
     for (std::size_t o = 0; o < n; ++o) {
       const std::int64_t first = splits ? range.begin * row[o] : 0;
@@ -127,12 +145,16 @@ Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::
       range.first_element.push_back(first);
       range.count.push_back(count);
     }
-    const int rc = m_oracle->expected(input_views.data(), static_cast<std::int32_t>(input_views.size()), output_views.data(),
-                                      static_cast<std::int32_t>(output_views.size()), expected.data(), scale.data(), range.begin, range.end);
-    if (rc != 0) status = rc;
-    else take(range);
+    const int rc =
+        m_oracle->expected(input_views.data(), static_cast<std::int32_t>(input_views.size()), output_views.data(),
+                           static_cast<std::int32_t>(output_views.size()), expected.data(), scale.data(), range.begin, range.end);
+    if (rc != 0)
+      status = rc;
+    else
+      take(range);
   });
-  if (status != 0) return fail(Code::internal, fmt::format("the oracle of '{}' failed with {}", m_name, status.load()), "correct oracle.cc");
+  if (status != 0)
+    return fail(Code::internal, fmt::format("the oracle of '{}' failed with {}", m_name, status.load()), "correct oracle.cc");
   return {};
 }
 

@@ -18,7 +18,11 @@ constexpr std::size_t k_remembered = 4;                 // earlier contents that
 constexpr double k_enough_bits = 32;                    // of symmetry, for content that does not repeat
 
 // A piece of work on one tensor.
-struct Unit { std::size_t tensor; bool output; std::int64_t begin, end; };
+struct Unit {
+  std::size_t tensor;
+  bool output;
+  std::int64_t begin, end;
+};
 std::vector<Unit> units_of(const std::vector<TensorSpec>& specs, const AxisValues& axes, bool output) {
   std::vector<Unit> units;
   for (std::size_t t = 0; t < specs.size(); ++t) {
@@ -138,7 +142,9 @@ std::vector<std::shared_ptr<std::vector<OperandStage::Space>>> OperandStage::liv
 
 // Random bytes in the slack around every tensor, new each time; drawn again from the seed to be compared. Each buffer has its own
 // stream, so that a workspace which goes away between refresh and check does not matter to the others.
-static Random canary_stream(std::uint64_t seed, const SharedBuffer& buffer) { return Random(seed ^ reinterpret_cast<std::uintptr_t>(buffer.data())); }
+static Random canary_stream(std::uint64_t seed, const SharedBuffer& buffer) {
+  return Random(seed ^ reinterpret_cast<std::uintptr_t>(buffer.data()));
+}
 
 void OperandStage::set_canaries() {
   m_canary_seed = m_random.next();
@@ -184,7 +190,8 @@ std::string OperandStage::changed_input() const {
       const std::int64_t begin = p * k_piece, end = std::min(count, begin + k_piece);
       std::byte staging[k_piece * 8];
       input_maps[t].copy(m_now->base->inputs[t].data(), spec.dtype, ElementMap::Sign::apply, begin, end, staging);
-      if (std::memcmp(staging, m_inputs[t].buffer->data() + static_cast<std::size_t>(begin) * size, static_cast<std::size_t>(end - begin) * size) != 0)
+      if (std::memcmp(staging, m_inputs[t].buffer->data() + static_cast<std::size_t>(begin) * size,
+                      static_cast<std::size_t>(end - begin) * size) != 0)
         return fmt::format("input '{}' was changed within elements {} to {}", spec.name, begin, end - 1);
     }
   }
@@ -196,7 +203,8 @@ std::string OperandStage::dirty_workspace() const {
   for (const auto& spaces : live_spaces())
     for (Space& space : *spaces) {
       if (space.init != WorkspaceInit::clean) continue;
-      const auto dirty = std::count_if(space.buffer.data(), space.buffer.data() + space.bytes, [](std::byte b) { return b != std::byte{0}; });
+      const auto dirty =
+          std::count_if(space.buffer.data(), space.buffer.data() + space.bytes, [](std::byte b) { return b != std::byte{0}; });
       if (dirty == 0) continue;
       if (found.empty()) found = fmt::format("'clean' workspace '{}' has {} bytes that are not zero after the call", space.name, dirty);
       std::memset(space.buffer.data(), 0, space.bytes);
@@ -208,7 +216,8 @@ std::vector<Findings> OperandStage::compare_with(const Content& content, bool st
   const Definition& definition = m_context->op.definition;
   const auto output_maps = maps(definition.outputs, content.action);
   const auto units = units_of(definition.outputs, m_axes, true);
-  std::vector<std::vector<Findings>> by_thread(static_cast<std::size_t>(m_context->team.size()), std::vector<Findings>(definition.outputs.size()));
+  std::vector<std::vector<Findings>> by_thread(static_cast<std::size_t>(m_context->team.size()),
+                                               std::vector<Findings>(definition.outputs.size()));
   std::atomic<bool> stop{false};
   m_context->team.run(static_cast<std::int64_t>(units.size()), [&](std::int64_t u, int thread) {
     if (stop) return;
@@ -224,7 +233,10 @@ std::vector<Findings> OperandStage::compare_with(const Content& content, bool st
       const std::int64_t end = std::min(unit.end, at + k_piece);
       output_maps[unit.tensor].copy(base.expected.data(), stored, ElementMap::Sign::apply, at, end, expected);
       Piece piece{.got = m_outputs[unit.tensor].buffer->data() + static_cast<std::size_t>(at) * bytes_of(spec.dtype),
-                  .expected = expected, .bound = nullptr, .first = at, .count = end - at};
+                  .expected = expected,
+                  .bound = nullptr,
+                  .first = at,
+                  .count = end - at};
       if (rule.kind == JudgeKind::scaled) {
         output_maps[unit.tensor].copy(base.bound.data(), DType::f32, ElementMap::Sign::ignore, at, end, bound);
         piece.bound = bound;
@@ -291,7 +303,8 @@ CheckResult OperandStage::verdict(const std::vector<Findings>& found) const {
   result.reason = total.not_written ? Reason::not_written : total.non_finite ? Reason::non_finite : Reason::wrong_result;
   std::string counts;
   if (total.not_written)
-    counts += fmt::format("; {} elements hold the poison that was there before the call (not written, or read before they were)", total.not_written);
+    counts += fmt::format("; {} elements hold the poison that was there before the call (not written, or read before they were)",
+                          total.not_written);
   if (total.non_finite) counts += fmt::format("; {} NaN or Inf where the oracle has none, or the reverse", total.non_finite);
   if (total.wrong) counts += fmt::format("; {} outside the bound", total.wrong);
   if (f.worst_index >= 0 && f.worst_index != f.first_bad) counts += "; worst " + describe(spec, bad_output, f.worst_index);
@@ -317,8 +330,9 @@ std::string OperandStage::describe(const TensorSpec& spec, std::size_t o, std::i
     place = fmt::format("{}{}{}", rest % extent, place.empty() ? "" : ", ", place);
     rest /= extent;
   }
-  const std::string allowed =
-      rule.kind == JudgeKind::exact ? std::string("exactly") : fmt::format("+- {:.3g}", allowed_error(rule, static_cast<float>(expected), bound));
+  const std::string allowed = rule.kind == JudgeKind::exact
+                                  ? std::string("exactly")
+                                  : fmt::format("+- {:.3g}", allowed_error(rule, static_cast<float>(expected), bound));
   return fmt::format("{}[{}]: {:.9g}, expected {:.9g} {}", spec.name, place, got, expected, allowed);
 }
 

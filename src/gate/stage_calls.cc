@@ -21,7 +21,8 @@ Result<std::vector<OperandStage::Space>> OperandStage::make_spaces(const Concret
   std::vector<Space> spaces;
   for (const ConcreteWorkspace& workspace : plan.workspaces) {
     if (workspace.init == WorkspaceInit::prepared) {
-      Error error{.code = Code::bad_input, .message = fmt::format("workspace '{}': 'prepared' needs constant inputs, and this task declares none", workspace.name)};
+      Error error{.code = Code::bad_input,
+                  .message = fmt::format("workspace '{}': 'prepared' needs constant inputs, and this task declares none", workspace.name)};
       error.field = "workspace.init";
       error.fix = "use poison, zero or clean";
       return fail(error);
@@ -98,7 +99,8 @@ std::vector<double> OperandStage::allowed_now(std::size_t o) const {
   std::vector<float> bounds(expected.size());
   if (rule.kind == JudgeKind::scaled)
     ElementMap(spec, m_axes, m_now->action)
-        .copy(m_now->base->outputs[o].bound.data(), DType::f32, ElementMap::Sign::ignore, 0, static_cast<std::int64_t>(bounds.size()), bounds.data());
+        .copy(m_now->base->outputs[o].bound.data(), DType::f32, ElementMap::Sign::ignore, 0, static_cast<std::int64_t>(bounds.size()),
+              bounds.data());
   std::vector<double> allowed(expected.size());
   for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
   return allowed;

@@ -109,7 +109,9 @@ class Battery {
       const std::size_t at = first * bytes_of(spec.dtype);
       std::memcpy(m_stage.output(o).data() + at, m_poison[o].data() + at, m_poison[o].size() - at);
     };
-    const auto set_all = [&](double value) { for (std::size_t i = 0; i < count; ++i) put(o, i, value); };
+    const auto set_all = [&](double value) {
+      for (std::size_t i = 0; i < count; ++i) put(o, i, value);
+    };
 
     FORGE_TRY(play(say("nothing written"), [&] { poison_from(0); }));
     FORGE_TRY(play(say("zeros"), [&] { set_all(0); }));
@@ -128,7 +130,9 @@ class Battery {
     FORGE_TRY(play(say("half written"), [&] { poison_from(count / 2); }));
     FORGE_TRY(play(say("the last row missing"), [&] { poison_from(count - row); }));
     if (rows > 1) {
-      FORGE_TRY(play(say("off by one row"), [&] { for (std::size_t i = 0; i < count; ++i) put(o, i, m_expected[o][(i + row) % count]); }));
+      FORGE_TRY(play(say("off by one row"), [&] {
+        for (std::size_t i = 0; i < count; ++i) put(o, i, m_expected[o][(i + row) % count]);
+      }));
       FORGE_TRY(play(say("two rows exchanged"), [&] {
         for (std::size_t i = 0; i < row; ++i) {
           put(o, i, m_expected[o][count - row + i]);
@@ -170,7 +174,7 @@ class Battery {
   void spoil_element(std::size_t o, std::size_t i, std::byte* element) {
     const double expected = m_expected[o][i], allowed = m_allowed[o][i];
     if (rule_of(m_stage.context().op.task, m_definition.outputs[o].name).kind == JudgeKind::exact) {
-      element[0] ^= std::byte{1};  // the last bit of the mantissa, or of the integer
+      element[0] ^= std::byte{1};                          // the last bit of the mantissa, or of the integer
       if (get(o, i) == expected) put(o, i, expected + 1);  // a boolean, or a zero's sign
       return;
     }
@@ -193,7 +197,8 @@ class Battery {
     }));
     for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
       if (m_definition.inputs[i].scalar) continue;
-      FORGE_TRY(play(fmt::format("{} overwritten", m_definition.inputs[i].name), [&] { std::ranges::fill(m_stage.input(i), std::byte{0}); }));
+      FORGE_TRY(
+          play(fmt::format("{} overwritten", m_definition.inputs[i].name), [&] { std::ranges::fill(m_stage.input(i), std::byte{0}); }));
       break;
     }
     for (const int bits : input_precisions()) FORGE_TRY(attack_with_rounded_inputs(bits));
@@ -228,10 +233,12 @@ class Battery {
     for (const TensorSpec& spec : m_definition.outputs)
       wants_scale.push_back(rule_of(m_stage.context().op.task, spec.name).kind == JudgeKind::scaled);
     JudgeContext& context = m_stage.context();
-    FORGE_TRY(context.oracle.expected(inputs.views, output_views(m_definition, m_stage.axes()), wants_scale, context.team, [&](const OracleRange& range) {
-      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o)
-        for (std::int64_t i = 0; i < range.count[o]; ++i) put(o, static_cast<std::size_t>(range.first_element[o] + i), range.expected[o][i]);
-    }));
+    FORGE_TRY(context.oracle.expected(inputs.views, output_views(m_definition, m_stage.axes()), wants_scale, context.team,
+                                      [&](const OracleRange& range) {
+                                        for (std::size_t o = 0; o < m_definition.outputs.size(); ++o)
+                                          for (std::int64_t i = 0; i < range.count[o]; ++i)
+                                            put(o, static_cast<std::size_t>(range.first_element[o] + i), range.expected[o][i]);
+                                      }));
     record(fmt::format("inputs rounded to {} bits of mantissa", mantissa_bits), m_stage.check());
     return {};
   }

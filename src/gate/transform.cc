@@ -19,7 +19,8 @@ std::vector<std::int32_t> draw_permutation(std::int64_t n, Random& random) {
   std::vector<std::int32_t> from(static_cast<std::size_t>(n));
   if (n <= k_shuffle_whole) {
     std::iota(from.begin(), from.end(), 0);
-    for (std::int64_t i = n - 1; i > 0; --i) std::swap(from[static_cast<std::size_t>(i)], from[random.below(static_cast<std::uint64_t>(i) + 1)]);
+    for (std::int64_t i = n - 1; i > 0; --i)
+      std::swap(from[static_cast<std::size_t>(i)], from[random.below(static_cast<std::uint64_t>(i) + 1)]);
     return from;
   }
   // A whole shuffle of a long axis would miss the caches at every element: shuffle blocks, and rotate so that their edges move.
@@ -96,17 +97,20 @@ namespace {
 
 template <class T, bool IsFloat>
 inline T negated_where(T value, T mask) {  // mask: 0 or all ones
-  if constexpr (IsFloat) return static_cast<T>(value ^ (mask & (T(1) << (sizeof(T) * 8 - 1))));
-  else return static_cast<T>((value ^ mask) - mask);
+  if constexpr (IsFloat)
+    return static_cast<T>(value ^ (mask & (T(1) << (sizeof(T) * 8 - 1))));
+  else
+    return static_cast<T>((value ^ mask) - mask);
 }
 
 template <class T, bool IsFloat>
-__attribute__((target("avx2"))) void move_row(const T* row, const std::int32_t* from, const std::uint32_t* mask, bool negative, std::int64_t first,
-                                              std::int64_t n, T* to) {
+__attribute__((target("avx2"))) void move_row(const T* row, const std::int32_t* from, const std::uint32_t* mask, bool negative,
+                                              std::int64_t first, std::int64_t n, T* to) {
   const T flip = negative ? static_cast<T>(~T(0)) : T(0);
   if (from && mask)
     for (std::int64_t j = 0; j < n; ++j)
-      to[j] = negated_where<T, IsFloat>(row[from[first + j]], static_cast<T>(static_cast<T>(static_cast<std::int32_t>(mask[first + j])) ^ flip));
+      to[j] = negated_where<T, IsFloat>(row[from[first + j]],
+                                        static_cast<T>(static_cast<T>(static_cast<std::int32_t>(mask[first + j])) ^ flip));
   else if (from)
     for (std::int64_t j = 0; j < n; ++j) to[j] = negated_where<T, IsFloat>(row[from[first + j]], flip);
   else if (mask)
@@ -114,7 +118,8 @@ __attribute__((target("avx2"))) void move_row(const T* row, const std::int32_t* 
       to[j] = negated_where<T, IsFloat>(row[first + j], static_cast<T>(static_cast<T>(static_cast<std::int32_t>(mask[first + j])) ^ flip));
   else if (negative)
     for (std::int64_t j = 0; j < n; ++j) to[j] = negated_where<T, IsFloat>(row[first + j], flip);
-  else std::memcpy(to, row + first, static_cast<std::size_t>(n) * sizeof(T));
+  else
+    std::memcpy(to, row + first, static_cast<std::size_t>(n) * sizeof(T));
 }
 
 }  // namespace
@@ -133,8 +138,8 @@ void ElementMap::copy_as(const T* base, bool with_sign, std::int64_t begin, std:
       source += dim.stride * (dim.from ? dim.from[i] : i);
       if (!dim.negative.empty()) negative ^= dim.negative[static_cast<std::size_t>(i)] != 0;
     }
-    move_row<T, IsFloat>(base + source, m_inner_from, with_sign && !m_inner_mask.empty() ? m_inner_mask.data() : nullptr, with_sign && negative,
-                         first, n, to);
+    move_row<T, IsFloat>(base + source, m_inner_from, with_sign && !m_inner_mask.empty() ? m_inner_mask.data() : nullptr,
+                         with_sign && negative, first, n, to);
     to += n;
     e += n;
   }
@@ -147,15 +152,21 @@ void ElementMap::copy(const void* base, DType stored, Sign sign, std::int64_t be
     copy_as<T, decltype(is_float)::value>(static_cast<const T*>(base), with_sign, begin, end, static_cast<T*>(to));
   };
   if (is_float(stored)) {
-    if (bytes_of(stored) == 4) as(std::uint32_t{}, std::true_type{});
-    else as(std::uint16_t{}, std::true_type{});
+    if (bytes_of(stored) == 4)
+      as(std::uint32_t{}, std::true_type{});
+    else
+      as(std::uint16_t{}, std::true_type{});
     return;
   }
   switch (bytes_of(stored)) {
-    case 8: return as(std::uint64_t{}, std::false_type{});
-    case 4: return as(std::uint32_t{}, std::false_type{});
-    case 2: return as(std::uint16_t{}, std::false_type{});
-    default: return as(std::uint8_t{}, std::false_type{});
+    case 8:
+      return as(std::uint64_t{}, std::false_type{});
+    case 4:
+      return as(std::uint32_t{}, std::false_type{});
+    case 2:
+      return as(std::uint16_t{}, std::false_type{});
+    default:
+      return as(std::uint8_t{}, std::false_type{});
   }
 }
 

@@ -16,8 +16,12 @@ namespace forge {
 // One drawn symmetry. Element [i, j] of a moved tensor is +-[from(i), from(j)] of the base.
 struct Action {
   std::map<std::string, std::vector<std::int32_t>> from;  // by permuted axis
-  struct Signs { std::vector<std::string> tensors; std::string axis; std::vector<std::uint8_t> negative; };
-  std::vector<Signs> signs;                                // by `negate` rule
+  struct Signs {
+    std::vector<std::string> tensors;
+    std::string axis;
+    std::vector<std::uint8_t> negative;
+  };
+  std::vector<Signs> signs;  // by `negate` rule
 };
 Action draw_action(const TaskFile&, const AxisValues&, Random&);
 // log2 of how many contents one base gives: when small, contents would repeat.
@@ -35,9 +39,13 @@ class ElementMap {
  private:
   template <class T, bool IsFloat>
   void copy_as(const T* base, bool with_sign, std::int64_t begin, std::int64_t end, T* to) const;
-  struct Dim { std::int64_t extent = 1, stride = 1; const std::int32_t* from = nullptr; std::vector<std::uint8_t> negative; };
-  std::vector<Dim> m_outer;                 // outermost first
-  std::int64_t m_inner = 1, m_elements = 1; // m_inner: contiguous in both, or gathered within one row
+  struct Dim {
+    std::int64_t extent = 1, stride = 1;
+    const std::int32_t* from = nullptr;
+    std::vector<std::uint8_t> negative;
+  };
+  std::vector<Dim> m_outer;                  // outermost first
+  std::int64_t m_inner = 1, m_elements = 1;  // m_inner: contiguous in both, or gathered within one row
   const std::int32_t* m_inner_from = nullptr;
   std::vector<std::uint32_t> m_inner_mask;  // 0 or all ones; empty: no signs along the row
 };

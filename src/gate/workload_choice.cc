@@ -70,9 +70,12 @@ std::vector<Workload> choose_workloads(const TaskFile& task, int adversarial_var
   // What is left goes to the largest corner: small, yet with more than one row where there is one.
   Shape home = task.timed.axes;
   const auto larger = [](const Shape& a, const Shape& b) { return size_of(a) < size_of(b); };
-  if (!corners.empty()) home = *std::max_element(corners.begin(), corners.end(), larger);
-  else if (!draws.empty()) home = *std::min_element(draws.begin(), draws.end(), larger);
-  else if (!task.workloads.empty()) home = task.workloads[0].axes;
+  if (!corners.empty())
+    home = *std::max_element(corners.begin(), corners.end(), larger);
+  else if (!draws.empty())
+    home = *std::min_element(draws.begin(), draws.end(), larger);
+  else if (!task.workloads.empty())
+    home = task.workloads[0].axes;
   for (const std::string& generator : plain)
     if (!used.count(generator)) add("corner", home, generator);
   for (const std::string& generator : adversarial)

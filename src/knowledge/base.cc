@@ -24,7 +24,12 @@ Result<Entry> read_entry_folder(const fs::path& folder) {
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
   FORGE_TRY_ASSIGN(Entry entry, parse_entry(text, file.string()));
   if (entry.id != folder.filename())
-    return fail(Error{.code = Code::bad_input, .message = fmt::format("the folder is called '{}'", folder.filename().string()), .file = file.string(), .line = 0, .field = "id", .fix = "make id and folder name equal"});
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("the folder is called '{}'", folder.filename().string()),
+                      .file = file.string(),
+                      .line = 0,
+                      .field = "id",
+                      .fix = "make id and folder name equal"});
   entry.folder = folder.string();
   std::error_code error;
   std::vector<fs::path> files;
@@ -50,7 +55,9 @@ bool holds(const Expr& condition, const Names& names) {
 Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
   KnowledgeBase base;
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail(Code::not_found, "no knowledge folder at " + folder.string(), "set FORGE_DATA to a source tree or an installed share/forge");
+  if (!fs::is_directory(folder, error))
+    return fail(Code::not_found, "no knowledge folder at " + folder.string(),
+                "set FORGE_DATA to a source tree or an installed share/forge");
   std::set<std::string> ids;
   std::vector<fs::path> folders;
   for (const auto& family : fs::directory_iterator(folder, error)) {
@@ -61,7 +68,8 @@ Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
   std::sort(folders.begin(), folders.end());
   for (const fs::path& f : folders) {
     FORGE_TRY_ASSIGN(Entry entry, read_entry_folder(f));
-    if (!ids.insert(entry.id).second) return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
+    if (!ids.insert(entry.id).second)
+      return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
     base.m_entries.push_back(std::move(entry));
   }
   return base;
@@ -111,12 +119,15 @@ std::vector<Retrieved> retrieve(const KnowledgeBase& base, const Machine& machin
   for (const Entry& e : base.entries()) {
     Retrieved r{.entry = e, .state = state_on(e, machine.device_class), .effect = 1, .advice = {}};
     if (r.state == EntryState::retired || r.state == EntryState::refuted) continue;
-    const bool target_fits = std::any_of(e.targets.begin(), e.targets.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
+    const bool target_fits =
+        std::any_of(e.targets.begin(), e.targets.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
     if (!target_fits || !holds(e.applies, names)) continue;
     for (const Certification& c : e.evidence) {
       if (c.device_class != machine.device_class) continue;
-      if (!c.applicable) r.state = EntryState::proposed;
-      else if (r.state == EntryState::certified) r.effect = c.effect.mid;
+      if (!c.applicable)
+        r.state = EntryState::proposed;
+      else if (r.state == EntryState::certified)
+        r.effect = c.effect.mid;
     }
     for (const Advice& a : e.advice)
       if (holds(a.when, names)) r.advice.push_back(a);

@@ -30,7 +30,8 @@ std::string evidence_file(const std::string& device_class) {
 // The probe's packages are written once; their target line is this machine's.
 Result<KernelPackage> read_probe(const Entry& entry, const char* side, const TargetSpec& target) {
   FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(fs::path(entry.folder) / side));
-  FORGE_TRY_ASSIGN(package.plan_text, expand(package.plan_text, {{"target", target.name}}, (fs::path(entry.folder) / side / "launch.toml").string()));
+  FORGE_TRY_ASSIGN(package.plan_text,
+                   expand(package.plan_text, {{"target", target.name}}, (fs::path(entry.folder) / side / "launch.toml").string()));
   return package;
 }
 
@@ -41,13 +42,21 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
   c.device_class = machine.device_class;
   c.device = machine.model;
   c.date = utc_now();
-  const bool target_fits = std::any_of(entry.targets.begin(), entry.targets.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
+  const bool target_fits = std::any_of(entry.targets.begin(), entry.targets.end(),
+                                       [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
   const auto needs = entry.probe_requires.empty() ? Result<std::int64_t>(1) : evaluate(entry.probe_requires, machine.properties);
-  if (!needs) return fail(Error{.code = Code::bad_input, .message = needs.error().message, .file = entry.folder + "/entry.toml", .line = 0, .field = "probe.requires", .fix = "use machine properties only"});
+  if (!needs)
+    return fail(Error{.code = Code::bad_input,
+                      .message = needs.error().message,
+                      .file = entry.folder + "/entry.toml",
+                      .line = 0,
+                      .field = "probe.requires",
+                      .fix = "use machine properties only"});
   if (!target_fits || *needs == 0) {
     c.applicable = false;
     c.outcome = EntryState::proposed;
-    c.note = target_fits ? fmt::format("this machine lacks what the probe needs: {}", entry.probe_requires.text) : fmt::format("not for target {}", machine.target.name);
+    c.note = target_fits ? fmt::format("this machine lacks what the probe needs: {}", entry.probe_requires.text)
+                         : fmt::format("not for target {}", machine.target.name);
     return c;
   }
   FORGE_TRY_ASSIGN(const KernelPackage mechanism, read_probe(entry, "mechanism", machine.target));
@@ -78,7 +87,8 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
   const PairedTiming& timing = verdict.measurement()->pairs.front();
   c.comparison = timing.comparison;
   c.effect = timing.speedup;
-  if (const auto found = verdict.measurement()->conditions.find("compiler"); found != verdict.measurement()->conditions.end()) c.compiler = found->second;
+  if (const auto found = verdict.measurement()->conditions.find("compiler"); found != verdict.measurement()->conditions.end())
+    c.compiler = found->second;
   if (timing.comparison == Comparison::faster && timing.lower_bound > 1 + entry.min_effect) {
     c.outcome = EntryState::certified;
   } else if (timing.upper_bound < 1 + std::max(entry.min_effect, floor.ratio)) {
@@ -103,7 +113,8 @@ Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool
     std::vector<std::string> ids;
     for (const Entry& e : base.entries()) ids.push_back(e.id);
     const std::string near = closest(id, ids);
-    return fail(Code::not_found, fmt::format("no entry is called '{}'", id), near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near));
+    return fail(Code::not_found, fmt::format("no entry is called '{}'", id),
+                near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near));
   }
   if (entry->retired == retired) return {};
   const fs::path file = fs::path(entry->folder) / "entry.toml";

@@ -17,7 +17,7 @@ namespace forge {
 
 class KnowledgeBase {
  public:
-  static Result<KnowledgeBase> load(const fs::path& folder);   // knowledge/<target family>/<entry>/
+  static Result<KnowledgeBase> load(const fs::path& folder);  // knowledge/<target family>/<entry>/
   const std::vector<Entry>& entries() const { return m_entries; }
   const Entry* find(const std::string& id) const;
   std::vector<const Entry*> search(const std::string& words) const;  // for agents: title, mechanism, symptoms
@@ -32,9 +32,9 @@ Names knowledge_names(const Definition&, const TaskFile&, const Machine&, const 
 
 struct Retrieved {
   Entry entry;
-  EntryState state = EntryState::proposed;   // on this device class
-  double effect = 1;                         // certified effect here; 1 when not certified here
-  std::vector<Advice> advice;                // those whose `when` holds
+  EntryState state = EntryState::proposed;  // on this device class
+  double effect = 1;                        // certified effect here; 1 when not certified here
+  std::vector<Advice> advice;               // those whose `when` holds
 };
 // Entries whose target and `applies` fit. Retired and refuted-here ones are left out. Strongest effect first, then by id.
 std::vector<Retrieved> retrieve(const KnowledgeBase&, const Machine&, const Names&);
@@ -46,7 +46,10 @@ Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool
 
 enum class Use { retrieved, cited, implemented, adopted };
 const char* name(Use);
-struct UseRow { std::string entry, operator_name, run, generation; Use use = Use::retrieved; };
+struct UseRow {
+  std::string entry, operator_name, run, generation;
+  Use use = Use::retrieved;
+};
 // adopted: cited, the signature holds on the sealed image, and does not on the probe's baseline.
 Result<bool> adopted(const Entry&, const InstructionMix& sealed, const Paths&, const TargetSpec&);
 // Append-only ledger FORGE_HOME/uses.jsonl; kill-safe.
@@ -54,7 +57,12 @@ Status record_uses(const fs::path& home, const std::vector<UseRow>&);
 Result<std::vector<UseRow>> read_uses(const fs::path& home);
 
 // Ablations of a sealed kernel proposed as new entries (written as proposed under FORGE_HOME/proposed/<id>/).
-struct Ablation { std::string decision, value, alternative; KernelPackage with, without; double effect = 1; };
-Result<std::vector<std::string>> propose_entries(const fs::path& home, const std::string& operator_name, const std::vector<Ablation>&, const Machine&);
+struct Ablation {
+  std::string decision, value, alternative;
+  KernelPackage with, without;
+  double effect = 1;
+};
+Result<std::vector<std::string>> propose_entries(const fs::path& home, const std::string& operator_name, const std::vector<Ablation>&,
+                                                 const Machine&);
 
 }  // namespace forge

@@ -14,10 +14,14 @@ namespace forge {
 
 const char* name(Use use) {
   switch (use) {
-    case Use::retrieved: return "retrieved";
-    case Use::cited: return "cited";
-    case Use::implemented: return "implemented";
-    case Use::adopted: return "adopted";
+    case Use::retrieved:
+      return "retrieved";
+    case Use::cited:
+      return "cited";
+    case Use::implemented:
+      return "implemented";
+    case Use::adopted:
+      return "adopted";
   }
   return "retrieved";
 }
@@ -34,7 +38,8 @@ Status record_uses(const fs::path& home, const std::vector<UseRow>& rows) {
     for (const UseRow& k : known) there = there || (k.entry == r.entry && k.run == r.run && k.use == r.use && k.generation == r.generation);
     if (there) continue;
     Json line;
-    line["entry"] = r.entry, line["operator"] = r.operator_name, line["run"] = r.run, line["generation"] = r.generation, line["use"] = name(r.use);
+    line["entry"] = r.entry, line["operator"] = r.operator_name, line["run"] = r.run, line["generation"] = r.generation,
+    line["use"] = name(r.use);
     text += dump(line) + "\n";
   }
   if (text.empty()) return {};
@@ -43,7 +48,8 @@ Status record_uses(const fs::path& home, const std::vector<UseRow>& rows) {
   char last = '\n';  // after a torn line, start a new one: the torn one stays unreadable and is skipped
   const off_t size = lseek(fd.get(), 0, SEEK_END);
   if (size > 0 && pread(fd.get(), &last, 1, size - 1) == 1 && last != '\n') text = "\n" + text;
-  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return fail_errno("cannot append to", file.string(), errno ? errno : ENOSPC);
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return fail_errno("cannot append to", file.string(), errno ? errno : ENOSPC);
   if (fdatasync(fd.get()) != 0) return fail_errno("cannot sync", file.string(), errno);
   return {};
 }
@@ -59,11 +65,15 @@ Result<std::vector<UseRow>> read_uses(const fs::path& home) {
   while (at < text->size()) {
     std::size_t end = text->find('\n', at);
     if (end == std::string::npos) end = text->size();
-    const Json line = Json::parse(text->begin() + static_cast<std::ptrdiff_t>(at), text->begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const Json line =
+        Json::parse(text->begin() + static_cast<std::ptrdiff_t>(at), text->begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     at = end + 1;
     if (!line.is_object()) continue;
-    const auto get = [&](const char* key) { return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : std::string(); };
-    UseRow r{.entry = get("entry"), .operator_name = get("operator"), .run = get("run"), .generation = get("generation"), .use = Use::retrieved};
+    const auto get = [&](const char* key) {
+      return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : std::string();
+    };
+    UseRow r{
+        .entry = get("entry"), .operator_name = get("operator"), .run = get("run"), .generation = get("generation"), .use = Use::retrieved};
     bool known = false;
     for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted})
       if (get("use") == name(u)) r.use = u, known = true;

@@ -48,12 +48,23 @@ std::string escape_html(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -88,20 +99,26 @@ std::string html_page(const std::string& title, const std::vector<Section>& sect
     body += fmt::format("<h2 id=s{}>{}</h2>{}\n", n, escape_html(heading), html);
     ++n;
   }
-  return "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>" + escape_html(title) + "</title><style>" +
-         std::string(kStyle) + "</style></head><body><h1>" + escape_html(title) + "</h1><nav>" + nav + "</nav>" + body + "</body></html>\n";
+  return "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport "
+         "content=\"width=device-width,initial-scale=1\"><title>" +
+         escape_html(title) + "</title><style>" + std::string(kStyle) + "</style></head><body><h1>" + escape_html(title) + "</h1><nav>" +
+         nav + "</nav>" + body + "</body></html>\n";
 }
 
 std::string chart_html(const std::string& data_json, const std::string& chart_js) {
-  if (chart_js.empty()) return "<p>The chart is missing: Chart.js was not found on the machine that wrote this page (Debian package libjs-chart.js). The table below has the figures.</p>";
+  if (chart_js.empty())
+    return "<p>The chart is missing: Chart.js was not found on the machine that wrote this page (Debian package libjs-chart.js). The table "
+           "below has the figures.</p>";
   std::string data = data_json;  // "</script>" inside a string would end the element
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; at += 6) data.replace(at, 1, "\\u003c");
-  return "<div class=chart><canvas id=chart role=img aria-label=\"time of every candidate against reference and roofline\"></canvas></div><script type=\"application/json\" id=run-data>" + data +
-         "</script><script>" + chart_js + "</script><script>" + kChartCode + "</script>";
+  return "<div class=chart><canvas id=chart role=img aria-label=\"time of every candidate against reference and "
+         "roofline\"></canvas></div><script type=\"application/json\" id=run-data>" +
+         data + "</script><script>" + chart_js + "</script><script>" + kChartCode + "</script>";
 }
 
 Result<std::string> find_chart_js() {
-  for (const char* place : {"/usr/share/javascript/chart.js/chart.min.js", "/usr/share/javascript/chart.js/Chart.min.js", "/usr/share/nodejs/chart.js/dist/chart.min.js"})
+  for (const char* place : {"/usr/share/javascript/chart.js/chart.min.js", "/usr/share/javascript/chart.js/Chart.min.js",
+                            "/usr/share/nodejs/chart.js/dist/chart.min.js"})
     if (auto text = read_file(place)) return text;
   return fail(Code::not_found, "Chart.js was not found", "apt-get install libjs-chart.js");
 }

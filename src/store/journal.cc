@@ -36,7 +36,11 @@ std::string to_line(const Event& e, const std::string& previous, std::string* ha
   return dump(line) + "\n";
 }
 
-struct Parsed { std::vector<Event> events; std::string last_hash; std::size_t good_bytes = 0; };
+struct Parsed {
+  std::vector<Event> events;
+  std::string last_hash;
+  std::size_t good_bytes = 0;
+};
 
 Error damaged(const fs::path& file, int line, const std::string& why) {
   return Error{.code = Code::bad_input,
@@ -57,7 +61,8 @@ Result<Parsed> parse(const fs::path& file, const std::string& text) {
     const std::size_t end = text.find('\n', at);
     const bool last = end == std::string::npos || end + 1 == text.size();
     if (end == std::string::npos) break;
-    Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    Json line =
+        Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     if (line.is_discarded() || !line.is_object()) {
       if (last) break;
       return fail(damaged(file, number, "not a JSON object"));
@@ -166,7 +171,12 @@ Result<Journal> Journal::open(const fs::path& file, Mode mode) {
   }
   // One writer at a time: a second process that resumes the same run is told so.
   if (impl->fd && flock(impl->fd.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail(Error{.code = Code::io, .message = "another forge process works on this run", .file = file.string(), .line = 0, .field = {}, .fix = "wait for it, or stop it"});
+    return fail(Error{.code = Code::io,
+                      .message = "another forge process works on this run",
+                      .file = file.string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "wait for it, or stop it"});
   return Journal(std::move(impl));
 }
 
@@ -181,7 +191,8 @@ Result<std::string> Journal::step(const std::string& type, const std::string& re
       const std::size_t from = at > 40 ? at - 40 : 0;
       return fail(Error{.code = Code::diverged,
                         .message = fmt::format("event {} was recorded as {} ...{}, now it is {} ...{}", recorded.seq, recorded.type,
-                                               shorten(recorded.request.substr(std::min(from, recorded.request.size()))), type, shorten(asked.substr(std::min(from, asked.size())))),
+                                               shorten(recorded.request.substr(std::min(from, recorded.request.size()))), type,
+                                               shorten(asked.substr(std::min(from, asked.size())))),
                         .file = j.file.string(),
                         .line = static_cast<int>(recorded.seq),
                         .field = {},

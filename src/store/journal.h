@@ -14,20 +14,20 @@ namespace forge {
 
 struct Event {
   std::int64_t seq = 0;
-  std::string time;       // UTC, of the append
-  std::string type;       // "run.start", "gate.submit", "plan", "milestone.end", ...
-  std::string request;    // canonical JSON text: what was asked, or what was decided
-  std::string response;   // JSON text; "null" for a decision
-  double seconds = 0;     // that step's wall time
+  std::string time;      // UTC, of the append
+  std::string type;      // "run.start", "gate.submit", "plan", "milestone.end", ...
+  std::string request;   // canonical JSON text: what was asked, or what was decided
+  std::string response;  // JSON text; "null" for a decision
+  double seconds = 0;    // that step's wall time
 };
 
 class Journal {
  public:
   enum class Mode {
-    create,   // must not exist
-    resume,   // replays what is there, then goes on
-    replay,   // replays only: asking beyond the end is Code::diverged
-    memory,   // no file, for tests
+    create,  // must not exist
+    resume,  // replays what is there, then goes on
+    replay,  // replays only: asking beyond the end is Code::diverged
+    memory,  // no file, for tests
   };
   static Result<Journal> open(const fs::path& file, Mode);
   Journal(Journal&&) noexcept;
@@ -40,8 +40,8 @@ class Journal {
   // A decision: step() without work.
   Status decide(const std::string& type, const std::string& request);
 
-  bool replaying() const;             // the next step comes from the record
-  double elapsed_seconds() const;     // sum of all steps' wall time so far, replayed ones included
+  bool replaying() const;          // the next step comes from the record
+  double elapsed_seconds() const;  // sum of all steps' wall time so far, replayed ones included
   const std::vector<Event>& events() const;
 
  private:

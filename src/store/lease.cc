@@ -23,7 +23,8 @@ Result<Lease> Lease::take(Kind kind, const char* file) {
     if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno("cannot lock", file, errno);
     if (stop_requested()) return fail(Code::interrupted, "interrupted while waiting for the device");
     const double waited = monotonic_seconds() - start;
-    if (waited > 2) Progress::show("waiting for another forge process to release the device, " + std::to_string(static_cast<int>(waited)) + " s");
+    if (waited > 2)
+      Progress::show("waiting for another forge process to release the device, " + std::to_string(static_cast<int>(waited)) + " s");
     const timespec pause{0, 5'000'000};
     nanosleep(&pause, nullptr);
   }

@@ -46,7 +46,8 @@ class Query {
   }
   bool row() { return m_ok && (m_result = sqlite3_step(m_stmt)) == SQLITE_ROW; }
   bool run() {
-    while (row()) {}
+    while (row()) {
+    }
     return m_ok && m_result == SQLITE_DONE;
   }
   std::string text(int column) const {
@@ -62,10 +63,15 @@ class Query {
   bool m_ok = false;
 };
 
-std::string string_at(const Json& j, const char* key) { return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : ""; }
+std::string string_at(const Json& j, const char* key) {
+  return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+}
 
 // What a journal says of its run. Event types: docs/formats/journal.md.
-struct Summary { RunRow row; std::map<std::string, std::int64_t> reasons; };
+struct Summary {
+  RunRow row;
+  std::map<std::string, std::int64_t> reasons;
+};
 Summary summarise(const std::string& id, const std::vector<Event>& events) {
   Summary s;
   s.row.id = id;
@@ -131,7 +137,8 @@ struct Store::Impl {
         }
       }
       const int code = sqlite3_errcode(db);
-      if (attempt > 0 || (code != SQLITE_NOTADB && code != SQLITE_CORRUPT && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE))
+      if (attempt > 0 ||
+          (code != SQLITE_NOTADB && code != SQLITE_CORRUPT && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE))
         return fail(sql_error("cannot open the index"));
       sqlite3_close(db);  // not ours, damaged, or of another version: it is only a cache
       db = nullptr;
@@ -181,10 +188,13 @@ Result<std::string> Store::resolve_run(const std::string& prefix) const {
     if (prefix == "last" || id.starts_with(prefix)) matches.emplace_back(fs::last_write_time(entry.path() / "journal.jsonl", error), id);
   }
   if (matches.empty())
-    return fail(Code::not_found, prefix == "last" ? "there is no run yet" : fmt::format("no run is called '{}'", prefix), "`forge runs` lists them");
+    return fail(Code::not_found, prefix == "last" ? "there is no run yet" : fmt::format("no run is called '{}'", prefix),
+                "`forge runs` lists them");
   std::sort(matches.rbegin(), matches.rend());
   if (prefix != "last" && matches.size() > 1)
-    return fail(Code::bad_input, fmt::format("'{}' names {} runs, {} and {} among them", prefix, matches.size(), matches[0].second, matches[1].second), "give more of the name");
+    return fail(Code::bad_input,
+                fmt::format("'{}' names {} runs, {} and {} among them", prefix, matches.size(), matches[0].second, matches[1].second),
+                "give more of the name");
   return matches[0].second;
 }
 
@@ -202,7 +212,12 @@ Result<std::string> Store::get_artifact(const std::string& sha) const {
     return fail(Code::bad_input, fmt::format("'{}' is not the SHA-256 of an artifact", sha));
   FORGE_TRY_ASSIGN(std::string bytes, read_file(m_impl->home / "artifacts" / sha.substr(0, 2) / sha.substr(2)));
   if (sha256_hex(bytes) != sha)
-    return fail(Error{.code = Code::bad_input, .message = "the artifact does not match its hash", .file = (m_impl->home / "artifacts" / sha.substr(0, 2) / sha.substr(2)).string(), .line = 0, .field = {}, .fix = "it was changed on disk; delete it"});
+    return fail(Error{.code = Code::bad_input,
+                      .message = "the artifact does not match its hash",
+                      .file = (m_impl->home / "artifacts" / sha.substr(0, 2) / sha.substr(2)).string(),
+                      .line = 0,
+                      .field = {},
+                      .fix = "it was changed on disk; delete it"});
   return bytes;
 }
 
@@ -215,8 +230,20 @@ Status Store::index_run(const std::string& id) {
   FORGE_TRY(m_impl->exec("BEGIN IMMEDIATE"));
   Query run(m_impl->db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const RunRow& r = s.row;
-  bool ok = run.bind(r.id).bind(r.operator_name).bind(r.target).bind(r.reference).bind(r.started).bind(r.state).bind(r.stop)
-                .bind(std::int64_t(r.candidates)).bind(std::int64_t(r.accepted)).bind(r.best_speedup).bind(r.verdict).bind(r.best_package).bind(bytes).run();
+  bool ok = run.bind(r.id)
+                .bind(r.operator_name)
+                .bind(r.target)
+                .bind(r.reference)
+                .bind(r.started)
+                .bind(r.state)
+                .bind(r.stop)
+                .bind(std::int64_t(r.candidates))
+                .bind(std::int64_t(r.accepted))
+                .bind(r.best_speedup)
+                .bind(r.verdict)
+                .bind(r.best_package)
+                .bind(bytes)
+                .run();
   Query clear(m_impl->db, "DELETE FROM reasons WHERE run=?");
   ok = ok && clear.bind(id).run();
   for (const auto& [reason, n] : s.reasons) {
@@ -254,10 +281,13 @@ Result<std::vector<RunRow>> Store::runs() const {
     if (auto done = const_cast<Store*>(this)->index_run(id); !done && done.error().code != Code::bad_input) return fail(done.error());
   }
   std::vector<RunRow> out;
-  Query q(m_impl->db, "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package FROM runs ORDER BY started DESC, id");
+  Query q(m_impl->db,
+          "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package FROM runs ORDER BY "
+          "started DESC, id");
   while (q.row()) {
     RunRow r;
-    r.id = q.text(0), r.operator_name = q.text(1), r.target = q.text(2), r.reference = q.text(3), r.started = q.text(4), r.state = q.text(5), r.stop = q.text(6);
+    r.id = q.text(0), r.operator_name = q.text(1), r.target = q.text(2), r.reference = q.text(3), r.started = q.text(4),
+    r.state = q.text(5), r.stop = q.text(6);
     r.candidates = static_cast<int>(q.integer(7)), r.accepted = static_cast<int>(q.integer(8)), r.best_speedup = q.real(9);
     r.verdict = q.text(10), r.best_package = q.text(11);
     if (!fs::exists(run_dir(r.id) / "journal.jsonl", error)) continue;

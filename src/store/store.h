@@ -16,7 +16,7 @@ namespace forge {
 struct RunRow {
   std::string id, operator_name, target, reference, started, state, stop;  // state: running, finished, interrupted
   int candidates = 0, accepted = 0;
-  double best_speedup = 0;          // of the confirmed result; 0: none
+  double best_speedup = 0;  // of the confirmed result; 0: none
   std::string verdict, best_package;
 };
 
@@ -28,16 +28,16 @@ class Store {
   ~Store();
 
   const fs::path& home() const;
-  std::string new_run_id(const Task&);                       // "gemm_f32-20261130-014405-3f2a"
+  std::string new_run_id(const Task&);  // "gemm_f32-20261130-014405-3f2a"
   fs::path run_dir(const std::string& id) const;
   Result<std::string> resolve_run(const std::string& prefix) const;  // unique prefix, "last"
 
-  Status put_artifact(const std::string& bytes, std::string* sha);   // artifacts/ab/cdef...; immutable, atomic
+  Status put_artifact(const std::string& bytes, std::string* sha);  // artifacts/ab/cdef...; immutable, atomic
   Result<std::string> get_artifact(const std::string& sha) const;
 
-  Status index_run(const std::string& id);                   // reads that run's journal into SQLite
-  Status rebuild_index();                                    // all of them, from nothing
-  Result<std::vector<RunRow>> runs() const;                  // newest first; indexes what is not indexed yet
+  Status index_run(const std::string& id);   // reads that run's journal into SQLite
+  Status rebuild_index();                    // all of them, from nothing
+  Result<std::vector<RunRow>> runs() const;  // newest first; indexes what is not indexed yet
   // How often each gate reason was given, over all runs or one.
   Result<std::vector<std::pair<std::string, std::int64_t>>> reason_counts(const std::optional<std::string>& run) const;
 
@@ -53,7 +53,8 @@ class Lease {
  public:
   enum class Kind { measure, build };
   static constexpr const char* kFile = "/tmp/forge-device.lock";
-  static Result<Lease> take(Kind, const char* file = kFile);   // waits, with a progress line; Code::interrupted on Ctrl-C. Other files: tests
+  static Result<Lease> take(Kind,
+                            const char* file = kFile);  // waits, with a progress line; Code::interrupted on Ctrl-C. Other files: tests
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) noexcept = default;
   double waited_seconds() const { return m_waited; }

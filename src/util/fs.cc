@@ -109,7 +109,8 @@ Result<Paths> find_paths() {
       break;
     }
   if (paths.data.empty())
-    return fail(Code::not_found, "no operators/ folder near " + here.string(), "run from a build of the source tree, or set FORGE_DATA to it");
+    return fail(Code::not_found, "no operators/ folder near " + here.string(),
+                "run from a build of the source tree, or set FORGE_DATA to it");
   std::vector<fs::path> plugin_places = {here / "plugins", here / "../lib/forge", here / "../plugins"};
   if (const char* given = std::getenv("FORGE_PLUGINS"); given && *given) plugin_places = {given};
   for (const fs::path& place : plugin_places)

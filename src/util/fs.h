@@ -40,7 +40,11 @@ class Fd {
   Fd& operator=(Fd&& o) noexcept;
   ~Fd();
   int get() const { return m_fd; }
-  int release() { int f = m_fd; m_fd = -1; return f; }
+  int release() {
+    int f = m_fd;
+    m_fd = -1;
+    return f;
+  }
   explicit operator bool() const { return m_fd >= 0; }
 
  private:
@@ -50,9 +54,9 @@ class Fd {
 // Where things live. Data (operators, blueprints, knowledge) is found beside the program or in the source tree;
 // FORGE_DATA overrides. State (runs, vault, store) lives in FORGE_HOME, else $XDG_DATA_HOME/forge, else ~/.local/share/forge.
 struct Paths {
-  fs::path data;      // holds operators/ blueprints/ knowledge/
-  fs::path plugins;   // holds <operator>/oracle.so and <operator>/expert-<name>.so, and the forge-runner program
-  fs::path home;      // state
+  fs::path data;     // holds operators/ blueprints/ knowledge/
+  fs::path plugins;  // holds <operator>/oracle.so and <operator>/expert-<name>.so, and the forge-runner program
+  fs::path home;     // state
 };
 Result<Paths> find_paths();
 

@@ -16,10 +16,10 @@ class Progress {
 
 void install_stop_handler();  // SIGINT, SIGTERM: first asks to stop, second ends at once
 bool stop_requested();
-void request_stop();          // tests
-void reset_stop();            // tests
+void request_stop();  // tests
+void reset_stop();    // tests
 
 double monotonic_seconds();
-std::string utc_now();        // "2026-11-30T01:36:07Z"
+std::string utc_now();  // "2026-11-30T01:36:07Z"
 
 }  // namespace forge

@@ -5,8 +5,8 @@
 #include <sys/random.h>
 
 #include <bit>
-#include <cmath>
 #include <cerrno>
+#include <cmath>
 #include <stdexcept>
 
 namespace forge {

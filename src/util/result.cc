@@ -8,17 +8,28 @@ namespace forge {
 
 const char* name(Code code) {
   switch (code) {
-    case Code::bad_input: return "bad_input";
-    case Code::not_found: return "not_found";
-    case Code::io: return "io";
-    case Code::disk_full: return "disk_full";
-    case Code::unsupported: return "unsupported";
-    case Code::build_failed: return "build_failed";
-    case Code::timeout: return "timeout";
-    case Code::crashed: return "crashed";
-    case Code::interrupted: return "interrupted";
-    case Code::diverged: return "diverged";
-    case Code::internal: return "internal";
+    case Code::bad_input:
+      return "bad_input";
+    case Code::not_found:
+      return "not_found";
+    case Code::io:
+      return "io";
+    case Code::disk_full:
+      return "disk_full";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::build_failed:
+      return "build_failed";
+    case Code::timeout:
+      return "timeout";
+    case Code::crashed:
+      return "crashed";
+    case Code::interrupted:
+      return "interrupted";
+    case Code::diverged:
+      return "diverged";
+    case Code::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -46,14 +57,17 @@ tl::unexpected<Error> fail_errno(const std::string& what, const std::string& fil
       e.code = Code::disk_full;
       e.fix = "free some space, then try again; nothing was lost";
       break;
-    case ENOENT: e.code = Code::not_found; break;
+    case ENOENT:
+      e.code = Code::not_found;
+      break;
     case EROFS:
     case EACCES:
     case EPERM:
       e.code = Code::io;
       e.fix = "make it writable, or set FORGE_HOME to a folder that is";
       break;
-    default: e.code = Code::io;
+    default:
+      e.code = Code::io;
   }
   return fail(std::move(e));
 }

@@ -10,17 +10,17 @@ namespace forge {
 
 // The kind of a failure; the CLI turns it into an exit code (docs/cli.md). Values are stable.
 enum class Code {
-  bad_input = 1,    // a file, flag or value that the user gave is malformed, unknown or out of range
-  not_found = 2,    // a file, operator, run, entry that was named does not exist
-  io = 3,           // the operating system refused (permission, read-only file system, ...)
-  disk_full = 4,    // no space left where we must write
-  unsupported = 5,  // this machine or this target cannot do it (missing CPU feature, tool, library)
-  build_failed = 6, // the compiler refused foreign source
-  timeout = 7,      // a process ran past its limit
-  crashed = 8,      // a process died, or broke its protocol
-  interrupted = 9,  // Ctrl-C; the run can be resumed
-  diverged = 10,    // a replay did not repeat the recorded decisions
-  internal = 11,    // a broken invariant: a bug in forge
+  bad_input = 1,     // a file, flag or value that the user gave is malformed, unknown or out of range
+  not_found = 2,     // a file, operator, run, entry that was named does not exist
+  io = 3,            // the operating system refused (permission, read-only file system, ...)
+  disk_full = 4,     // no space left where we must write
+  unsupported = 5,   // this machine or this target cannot do it (missing CPU feature, tool, library)
+  build_failed = 6,  // the compiler refused foreign source
+  timeout = 7,       // a process ran past its limit
+  crashed = 8,       // a process died, or broke its protocol
+  interrupted = 9,   // Ctrl-C; the run can be resumed
+  diverged = 10,     // a replay did not repeat the recorded decisions
+  internal = 11,     // a broken invariant: a bug in forge
 };
 const char* name(Code);
 
@@ -53,14 +53,14 @@ tl::unexpected<Error> fail_errno(const std::string& what, const std::string& fil
 #define FORGE_CONCAT_(a, b) a##b
 #define FORGE_CONCAT(a, b) FORGE_CONCAT_(a, b)
 // Returns the error of a Status or Result expression, or goes on.
-#define FORGE_TRY(expr)                                                    \
-  do {                                                                     \
-    auto&& forge_try_ = (expr);                                            \
-    if (!forge_try_) return ::forge::fail(std::move(forge_try_).error());  \
+#define FORGE_TRY(expr)                                                   \
+  do {                                                                    \
+    auto&& forge_try_ = (expr);                                           \
+    if (!forge_try_) return ::forge::fail(std::move(forge_try_).error()); \
   } while (0)
-#define FORGE_TRY_ASSIGN_(tmp, var, expr)                      \
-  auto&& tmp = (expr);                                         \
-  if (!tmp) return ::forge::fail(std::move(tmp).error());      \
+#define FORGE_TRY_ASSIGN_(tmp, var, expr)                 \
+  auto&& tmp = (expr);                                    \
+  if (!tmp) return ::forge::fail(std::move(tmp).error()); \
   var = std::move(*tmp)
 // FORGE_TRY_ASSIGN(auto x, f()): x = the value of f(), or return its error.
 #define FORGE_TRY_ASSIGN(var, expr) FORGE_TRY_ASSIGN_(FORGE_CONCAT(forge_result_, __LINE__), var, expr)

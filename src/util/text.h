@@ -16,8 +16,8 @@ Result<std::string> expand(std::string_view text, const std::map<std::string, st
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string trim(std::string_view);
-bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?'
-std::string format_seconds(double);                                // "12.3 ms"
+bool glob_match(std::string_view pattern, std::string_view text);                     // '*' and '?'
+std::string format_seconds(double);                                                   // "12.3 ms"
 std::string closest(const std::string& word, const std::vector<std::string>& known);  // for "did you mean"; empty when none is near
 
 }  // namespace forge

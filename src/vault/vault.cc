@@ -27,7 +27,12 @@ Result<Generation> read_sealed(const fs::path& folder) {
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
   FORGE_TRY_ASSIGN(Generation g, parse_generation(text, file.string()));
   if (package_hash(g.package) != g.id)
-    return fail(Error{.code = Code::bad_input, .message = "the sealed package does not match its id: it was changed after sealing", .file = file.string(), .line = 0, .field = "package", .fix = "delete this folder, then forge again"});
+    return fail(Error{.code = Code::bad_input,
+                      .message = "the sealed package does not match its id: it was changed after sealing",
+                      .file = file.string(),
+                      .line = 0,
+                      .field = "package",
+                      .fix = "delete this folder, then forge again"});
   return g;
 }
 
@@ -39,8 +44,10 @@ Result<Vault> Vault::open(const fs::path& home) {
 }
 
 Status Vault::seal(const Generation& g) {
-  if (!plain_name(g.operator_name) || !plain_name(g.id)) return fail(Code::internal, "a generation without operator or id cannot be sealed");
-  if (!g.verdict.correct()) return fail(Code::bad_input, "only a kernel that the gate confirmed can be sealed", "run it through the gate first");
+  if (!plain_name(g.operator_name) || !plain_name(g.id))
+    return fail(Code::internal, "a generation without operator or id cannot be sealed");
+  if (!g.verdict.correct())
+    return fail(Code::bad_input, "only a kernel that the gate confirmed can be sealed", "run it through the gate first");
   const fs::path place = m_root / g.operator_name / target_folder(g.target), final_folder = place / g.id;
   std::error_code error;
   if (fs::exists(final_folder / "record.json", error)) return {};
@@ -64,7 +71,8 @@ Status Vault::promote(const std::string& operator_name, const std::string& targe
   const fs::path place = m_root / operator_name / target_folder(target);
   std::error_code error;
   if (!plain_name(id) || !fs::exists(place / id / "record.json", error))
-    return fail(Code::not_found, fmt::format("no sealed kernel {} of {} for {}", id, operator_name, target), "seal it first; `forge lineage` lists them");
+    return fail(Code::not_found, fmt::format("no sealed kernel {} of {} for {}", id, operator_name, target),
+                "seal it first; `forge lineage` lists them");
   return write_file_atomic(place / "promoted", id + "\n");
 }
 
@@ -99,7 +107,8 @@ Result<Generation> Vault::find(const std::string& prefix) const {
   for (Generation& g : sealed)
     if (!prefix.empty() && g.id.starts_with(prefix)) matches.push_back(std::move(g));
   if (matches.empty()) return fail(Code::not_found, fmt::format("no sealed kernel is called '{}'", prefix), "`forge lineage` lists them");
-  if (matches.size() > 1) return fail(Code::bad_input, fmt::format("'{}' names {} sealed kernels", prefix, matches.size()), "give more of the id");
+  if (matches.size() > 1)
+    return fail(Code::bad_input, fmt::format("'{}' names {} sealed kernels", prefix, matches.size()), "give more of the id");
   return std::move(matches[0]);
 }
 
@@ -115,7 +124,8 @@ Result<std::vector<Generation>> Vault::lineage(const std::string& operator_name,
   }
   std::string id = last->id;
   while (true) {
-    const auto at = std::find_if(sealed.begin(), sealed.end(), [&](const Generation& g) { return g.id == id && g.operator_name == operator_name && g.target == target; });
+    const auto at = std::find_if(sealed.begin(), sealed.end(),
+                                 [&](const Generation& g) { return g.id == id && g.operator_name == operator_name && g.target == target; });
     if (at == sealed.end() || out.size() > sealed.size()) break;  // the expert, or a damaged chain
     out.push_back(*at);
     id = at->parent;

@@ -14,11 +14,11 @@ namespace forge {
 class Vault {
  public:
   static Result<Vault> open(const fs::path& home);
-  Status seal(const Generation&);                                   // sealing the same id again is no error
+  Status seal(const Generation&);  // sealing the same id again is no error
   Status promote(const std::string& operator_name, const std::string& target, const std::string& id);
   // The promoted generation; none when nothing was promoted yet.
   Result<std::optional<Generation>> promoted(const std::string& operator_name, const std::string& target) const;
-  Result<Generation> find(const std::string& id_prefix) const;      // unique prefix
+  Result<Generation> find(const std::string& id_prefix) const;                                                 // unique prefix
   Result<std::vector<Generation>> lineage(const std::string& operator_name, const std::string& target) const;  // gen0 first
   Result<std::vector<Generation>> all() const;
 

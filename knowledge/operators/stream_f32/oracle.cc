@@ -10,7 +10,8 @@ namespace {
 
 using forge::fill::Source;
 
-int32_t expected(const forge_tensor* inputs, int32_t, const forge_tensor* outputs, int32_t, double* const* results, double* const*, int64_t begin, int64_t end) {
+int32_t expected(const forge_tensor* inputs, int32_t, const forge_tensor* outputs, int32_t, double* const* results, double* const*,
+                 int64_t begin, int64_t end) {
   const int64_t columns = outputs[0].shape[1];
   const float* x = static_cast<const float*>(inputs[0].data);
   for (int64_t i = begin * columns; i < end * columns; i++) results[0][i] = 2.0 * x[i] + 1.0;

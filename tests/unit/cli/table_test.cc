@@ -10,9 +10,7 @@
 namespace forge {
 namespace {
 
-TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
-  EXPECT_EQ(format_table({"a", "bb"}, {{"ccc", "d"}}), "a    bb\n---  --\nccc  d\n");
-}
+TEST(Table, ColumnsAreAsWideAsTheirWidestCell) { EXPECT_EQ(format_table({"a", "bb"}, {{"ccc", "d"}}), "a    bb\n---  --\nccc  d\n"); }
 
 TEST(ExitCodes, FollowTheDocumentedMeaning) {
   EXPECT_EQ(exit_code(Code::bad_input), kUsage);

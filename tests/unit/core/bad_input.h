@@ -11,10 +11,10 @@
 namespace forge {
 
 struct BadInput {
-  std::string from, to;    // the first `from` in the good text becomes `to`
-  std::string field;       // what the error names
-  std::string says;        // part of message and fix
-  int line = 0;            // 0: any
+  std::string from, to;  // the first `from` in the good text becomes `to`
+  std::string field;     // what the error names
+  std::string says;      // part of message and fix
+  int line = 0;          // 0: any
 };
 
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -42,7 +42,9 @@ void expect_refused(const std::string& good, const std::vector<BadInput>& table,
     EXPECT_EQ(e.code, Code::bad_input) << e.text();
     EXPECT_EQ(e.field, bad.field) << e.text();
     EXPECT_NE((e.message + " | " + e.fix).find(bad.says), std::string::npos) << e.text();
-    if (bad.line) { EXPECT_EQ(e.line, bad.line) << e.text(); }
+    if (bad.line) {
+      EXPECT_EQ(e.line, bad.line) << e.text();
+    }
   }
 }
 

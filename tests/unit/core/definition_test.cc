@@ -45,37 +45,39 @@ TEST(Definition, KeepsOrderAndTypes) {
 }
 
 TEST(Definition, RefusesWhatTheLoaderRefuses) {
-  expect_refused(kGood, {
-      {"{\n", "{,\n", "", "not JSON", 1},
-      {"\"description\": null,", "\"description\": null", "", "not JSON", 4},
-      {"\"name\"", "// c\n\"name\"", "", "not JSON", 2},
-      {"\"name\": \"saxpy_d1024\", ", "", "name", "missing"},
-      {"\"saxpy_d1024\"", "\"\"", "name", "empty", 2},
-      {"\"saxpy_d1024\"", "7", "name", "expected a string, found a number", 2},
-      {"\"op_type\": \"saxpy\"", "\"op_type\": null", "op_type", "null", 2},
-      {"\"description\": null", "\"description\": 3", "description", "expected a string", 3},
-      {"\"axes\": {", "\"axes\": [{", "", "not JSON"},
-      {"\"type\": \"var\", ", "", "axes.rows.type", "missing", 4},
-      {"\"var\"", "\"dynamic\"", "axes.rows.type", "not one of const, var", 4},
-      {", \"value\": 1024", "", "axes.dim.value", "missing", 5},
-      {"1024}", "-1}", "axes.dim.value", "negative", 5},
-      {"1024}", "1.5}", "axes.dim.value", "expected an integer", 5},
-      {"1024}", "99999999999999999999}", "axes.dim.value", "expected an integer", 5},
-      {"{\"type\": \"const\", \"value\": 1024}", "1024", "axes.dim", "expected an object", 5},
-      {"[\"rows\", \"dim\"]", "[\"row\", \"dim\"]", "inputs.x.shape[0]", "no axis is called 'row'", 6},
-      {"[\"rows\", \"dim\"]", "[\"rows\", 1024]", "inputs.x.shape[1]", "expected a string", 6},
-      {"\"shape\": [\"rows\", \"dim\"], ", "", "inputs.x.shape", "missing", 6},
-      {"\"dtype\": \"bfloat16\"", "\"dtype\": \"bf16\"", "inputs.x.dtype", "no dtype", 6},
-      {"\"dtype\": \"bfloat16\"", "\"dtype\": \"uint8\"", "inputs.x.dtype", "no dtype", 6},
-      {", \"dtype\": \"float32\"", "", "inputs.b.dtype", "missing", 7},
-      {"\"y\": {", "\"x\": {", "outputs.x", "is an input and an output", 10},
-      {"[\"rows > 0\"]", "\"rows > 0\"", "constraints", "expected an array", 11},
-      {"[\"rows > 0\"]", "[\"\"]", "constraints[0]", "empty", 11},
-      {"[\"status:draft\"]", "null", "tags", "null", 11},
-      {"def run(", "def ran(", "reference", "no function 'run'", 13},
-      {"def run(", " def run(", "reference", "no function 'run'", 13},
-      {"\"reference\"", "\"reference_\"", "reference", "missing"},
-  }, parse);
+  expect_refused(kGood,
+                 {
+                     {"{\n", "{,\n", "", "not JSON", 1},
+                     {"\"description\": null,", "\"description\": null", "", "not JSON", 4},
+                     {"\"name\"", "// c\n\"name\"", "", "not JSON", 2},
+                     {"\"name\": \"saxpy_d1024\", ", "", "name", "missing"},
+                     {"\"saxpy_d1024\"", "\"\"", "name", "empty", 2},
+                     {"\"saxpy_d1024\"", "7", "name", "expected a string, found a number", 2},
+                     {"\"op_type\": \"saxpy\"", "\"op_type\": null", "op_type", "null", 2},
+                     {"\"description\": null", "\"description\": 3", "description", "expected a string", 3},
+                     {"\"axes\": {", "\"axes\": [{", "", "not JSON"},
+                     {"\"type\": \"var\", ", "", "axes.rows.type", "missing", 4},
+                     {"\"var\"", "\"dynamic\"", "axes.rows.type", "not one of const, var", 4},
+                     {", \"value\": 1024", "", "axes.dim.value", "missing", 5},
+                     {"1024}", "-1}", "axes.dim.value", "negative", 5},
+                     {"1024}", "1.5}", "axes.dim.value", "expected an integer", 5},
+                     {"1024}", "99999999999999999999}", "axes.dim.value", "expected an integer", 5},
+                     {"{\"type\": \"const\", \"value\": 1024}", "1024", "axes.dim", "expected an object", 5},
+                     {"[\"rows\", \"dim\"]", "[\"row\", \"dim\"]", "inputs.x.shape[0]", "no axis is called 'row'", 6},
+                     {"[\"rows\", \"dim\"]", "[\"rows\", 1024]", "inputs.x.shape[1]", "expected a string", 6},
+                     {"\"shape\": [\"rows\", \"dim\"], ", "", "inputs.x.shape", "missing", 6},
+                     {"\"dtype\": \"bfloat16\"", "\"dtype\": \"bf16\"", "inputs.x.dtype", "no dtype", 6},
+                     {"\"dtype\": \"bfloat16\"", "\"dtype\": \"uint8\"", "inputs.x.dtype", "no dtype", 6},
+                     {", \"dtype\": \"float32\"", "", "inputs.b.dtype", "missing", 7},
+                     {"\"y\": {", "\"x\": {", "outputs.x", "is an input and an output", 10},
+                     {"[\"rows > 0\"]", "\"rows > 0\"", "constraints", "expected an array", 11},
+                     {"[\"rows > 0\"]", "[\"\"]", "constraints[0]", "empty", 11},
+                     {"[\"status:draft\"]", "null", "tags", "null", 11},
+                     {"def run(", "def ran(", "reference", "no function 'run'", 13},
+                     {"def run(", " def run(", "reference", "no function 'run'", 13},
+                     {"\"reference\"", "\"reference_\"", "reference", "missing"},
+                 },
+                 parse);
   EXPECT_FALSE(parse(""));
   EXPECT_FALSE(parse("[]"));
   EXPECT_FALSE(parse("null"));
@@ -102,7 +104,8 @@ TEST(Definition, CompleteAxesAndCounts) {
 }
 
 TEST(Definition, DTypesRoundTrip) {
-  for (DType t : {DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::f4_e2m1, DType::i64, DType::i32, DType::i16, DType::i8, DType::boolean, DType::u8})
+  for (DType t : {DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::f4_e2m1, DType::i64, DType::i32, DType::i16,
+                  DType::i8, DType::boolean, DType::u8})
     EXPECT_EQ(parse_dtype(name(t)), t);
   EXPECT_EQ(bits(DType::f4_e2m1), 4);
   EXPECT_EQ(bits(DType::i64), 64);

@@ -53,29 +53,31 @@ TEST(Entry, Reads) {
 }
 
 TEST(Entry, RefusesAndSaysWhere) {
-  expect_refused(kGood, {
-      {"format = 1", "format = \"1\"", "format", "expected an integer", 1},
-      {"id = \"nt-store\"", "id = \"nt store\"", "id", "letters, digits", 2},
-      {"id = \"nt-store\"", "id = \"../x\"", "id", "letters, digits", 2},
-      {"title = \"Streaming stores\"", "", "title", "missing"},
-      {"[\"cpu:*\"]", "[]", "targets", "must not be empty", 4},
-      {"[\"cpu:*\"]", "\"cpu:*\"", "targets", "expected an array", 4},
-      {"mechanism = \"No read for ownership.\"", "mechanism = \"\"", "mechanism", "must not be empty", 5},
-      {"\"output_bytes > l3_bytes\"", "\"output_bytes >\"", "applies", "missing at column", 6},
-      {"symptoms", "symptom", "symptom", "did you mean 'symptoms'", 7},
-      {"origin = \"a manual\"", "", "origin", "missing"},
-      {"retired = false", "retired = 0", "retired", "true or false", 10},
-      {"operator = \"copy_f32\"", "", "probe.operator", "missing", 12},
-      {"operator = \"copy_f32\"", "operator = \"copy_f32\"\nrequires = \"(\"", "probe.requires", "missing at column 2", 14},
-      {"min_effect = 0.05", "min_effect = -0.1", "probe.min_effect", "negative", 14},
-      {"min_effect = 0.05", "min_efect = 0.05", "probe.min_efect", "did you mean", 14},
-      {"value = \"streaming\"", "value = 3", "advice[0].value", "expected a string", 18},
-      {"because = \"it does not fit\"", "", "advice[0].because", "missing", 16},
-      {"when = \"output", "when = \"1 < 2 < output", "advice[0].when", "do not chain", 19},
-      {"scope = \"hot_loop\"", "scope = \"hot\"", "signature[0].scope", "not one of", 25},
-      {"min = 1\n", "min = 2\nmax = 1\n", "signature[0].max", "below min", 27},
-      {"[[advice]]", "[[advise]]", "advise", "did you mean 'advice'", 16},
-  }, parse);
+  expect_refused(kGood,
+                 {
+                     {"format = 1", "format = \"1\"", "format", "expected an integer", 1},
+                     {"id = \"nt-store\"", "id = \"nt store\"", "id", "letters, digits", 2},
+                     {"id = \"nt-store\"", "id = \"../x\"", "id", "letters, digits", 2},
+                     {"title = \"Streaming stores\"", "", "title", "missing"},
+                     {"[\"cpu:*\"]", "[]", "targets", "must not be empty", 4},
+                     {"[\"cpu:*\"]", "\"cpu:*\"", "targets", "expected an array", 4},
+                     {"mechanism = \"No read for ownership.\"", "mechanism = \"\"", "mechanism", "must not be empty", 5},
+                     {"\"output_bytes > l3_bytes\"", "\"output_bytes >\"", "applies", "missing at column", 6},
+                     {"symptoms", "symptom", "symptom", "did you mean 'symptoms'", 7},
+                     {"origin = \"a manual\"", "", "origin", "missing"},
+                     {"retired = false", "retired = 0", "retired", "true or false", 10},
+                     {"operator = \"copy_f32\"", "", "probe.operator", "missing", 12},
+                     {"operator = \"copy_f32\"", "operator = \"copy_f32\"\nrequires = \"(\"", "probe.requires", "missing at column 2", 14},
+                     {"min_effect = 0.05", "min_effect = -0.1", "probe.min_effect", "negative", 14},
+                     {"min_effect = 0.05", "min_efect = 0.05", "probe.min_efect", "did you mean", 14},
+                     {"value = \"streaming\"", "value = 3", "advice[0].value", "expected a string", 18},
+                     {"because = \"it does not fit\"", "", "advice[0].because", "missing", 16},
+                     {"when = \"output", "when = \"1 < 2 < output", "advice[0].when", "do not chain", 19},
+                     {"scope = \"hot_loop\"", "scope = \"hot\"", "signature[0].scope", "not one of", 25},
+                     {"min = 1\n", "min = 2\nmax = 1\n", "signature[0].max", "below min", 27},
+                     {"[[advice]]", "[[advise]]", "advise", "did you mean 'advice'", 16},
+                 },
+                 parse);
 }
 
 Certification example() {
@@ -91,16 +93,18 @@ TEST(Certification, RoundTripsAndRefuses) {
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(certification_to_json(*again), text);
   EXPECT_EQ(again->effect.mid, 1.0 / 3 + 1);
-  expect_refused(text, {
-      {"\"format\": 1", "\"format\": 9", "format", "format 9", 2},
-      {"\"device_class\"", "\"device_clas\"", "device_clas", "did you mean 'device_class'", 3},
-      {"\"cpu:X-1-2\"", "\"\"", "device_class", "empty", 3},
-      {"\"applicable\": true", "\"applicable\": 1", "applicable", "true or false"},
-      {"\"applicable\": true", "\"applicable\": false", "outcome", "not certified"},
-      {"\"faster\"", "\"quicker\"", "comparison", "not one of"},
-      {"\"mid\": 1.3333333333333333", "\"mid\": null", "effect.mid", "null"},
-      {"\"certified\"", "\"retired\"", "outcome", "not one of proposed, certified, refuted"},
-  }, [](const std::string& t) { return parse_certification(t, "f.json"); });
+  expect_refused(text,
+                 {
+                     {"\"format\": 1", "\"format\": 9", "format", "format 9", 2},
+                     {"\"device_class\"", "\"device_clas\"", "device_clas", "did you mean 'device_class'", 3},
+                     {"\"cpu:X-1-2\"", "\"\"", "device_class", "empty", 3},
+                     {"\"applicable\": true", "\"applicable\": 1", "applicable", "true or false"},
+                     {"\"applicable\": true", "\"applicable\": false", "outcome", "not certified"},
+                     {"\"faster\"", "\"quicker\"", "comparison", "not one of"},
+                     {"\"mid\": 1.3333333333333333", "\"mid\": null", "effect.mid", "null"},
+                     {"\"certified\"", "\"retired\"", "outcome", "not one of proposed, certified, refuted"},
+                 },
+                 [](const std::string& t) { return parse_certification(t, "f.json"); });
 }
 
 TEST(Entry, StateOnADeviceClass) {

@@ -18,22 +18,68 @@ std::int64_t value_of(const std::string& text) {
 }
 
 TEST(Expr, Values) {
-  const std::vector<std::pair<std::string, std::int64_t>> table = {
-      {"7", 7}, {"1 + 2 * 3", 7}, {"(1 + 2) * 3", 9}, {"10 - 3 - 2", 5}, {"100 / 7 / 2", 7}, {"17 % 5 * 2", 4}, {"-3 + 5", 2}, {"--4", 4}, {"2 * -3", -6},
-      {"!0", 1}, {"!7", 0}, {"!!7", 1}, {"M > 999", 1}, {"M >= 1000 && N == 64", 1}, {"M < N || N != 64", 0}, {"1 + 1 == 2", 1}, {"1 < 2 == 1", 1},
-      {"M > 5 ? 1 : 2", 1}, {"0 ? 1 : 0 ? 2 : 3", 3}, {"1 ? 0 ? 5 : 6 : 7", 6}, {"min(3, 2)", 2}, {"max(3, 2)", 3}, {"min(5, 4, 3, 9)", 3},
-      {"ceil_div(M, 128)", 8}, {"ceil_div(0, 5)", 0}, {"align_up(M, 64)", 1024}, {"align_up(64, 64)", 64}, {"M%N", 40}, {" \t M ", 1000},
-      {"zero && 1 / zero", 0}, {"1 || 1 / zero", 1}, {"zero > 0 ? M / zero : 4", 4}, {"1 || 0 && 0", 1}, {"3 - 2 > 0", 1}};
+  const std::vector<std::pair<std::string, std::int64_t>> table = {{"7", 7},
+                                                                   {"1 + 2 * 3", 7},
+                                                                   {"(1 + 2) * 3", 9},
+                                                                   {"10 - 3 - 2", 5},
+                                                                   {"100 / 7 / 2", 7},
+                                                                   {"17 % 5 * 2", 4},
+                                                                   {"-3 + 5", 2},
+                                                                   {"--4", 4},
+                                                                   {"2 * -3", -6},
+                                                                   {"!0", 1},
+                                                                   {"!7", 0},
+                                                                   {"!!7", 1},
+                                                                   {"M > 999", 1},
+                                                                   {"M >= 1000 && N == 64", 1},
+                                                                   {"M < N || N != 64", 0},
+                                                                   {"1 + 1 == 2", 1},
+                                                                   {"1 < 2 == 1", 1},
+                                                                   {"M > 5 ? 1 : 2", 1},
+                                                                   {"0 ? 1 : 0 ? 2 : 3", 3},
+                                                                   {"1 ? 0 ? 5 : 6 : 7", 6},
+                                                                   {"min(3, 2)", 2},
+                                                                   {"max(3, 2)", 3},
+                                                                   {"min(5, 4, 3, 9)", 3},
+                                                                   {"ceil_div(M, 128)", 8},
+                                                                   {"ceil_div(0, 5)", 0},
+                                                                   {"align_up(M, 64)", 1024},
+                                                                   {"align_up(64, 64)", 64},
+                                                                   {"M%N", 40},
+                                                                   {" \t M ", 1000},
+                                                                   {"zero && 1 / zero", 0},
+                                                                   {"1 || 1 / zero", 1},
+                                                                   {"zero > 0 ? M / zero : 4", 4},
+                                                                   {"1 || 0 && 0", 1},
+                                                                   {"3 - 2 > 0", 1}};
   for (const auto& [text, value] : table) EXPECT_EQ(value_of(text), value) << text;
 }
 
 TEST(Expr, RefusedTexts) {
-  const std::vector<std::pair<std::string, std::string>> table = {
-      {"", "missing at column 1"}, {"1 +", "missing at column 4"}, {"(1", "')' missing"}, {"1)", "unexpected ')' at column 2"}, {"a b", "unexpected 'b' at column 3"},
-      {"1 < 2 < 3", "do not chain"}, {"a == b == c", "do not chain"}, {"foo(1, 2)", "unknown function 'foo'"}, {"min(1)", "at least two"},
-      {"ceil_div(1, 2, 3)", "two arguments"}, {"min(1, 2", "')' missing"}, {"1.5", "whole decimal"}, {"0x10", "whole decimal"}, {"3M", "whole decimal"},
-      {"9223372036854775808", "beyond 64 bits"}, {"a = 1", "unexpected '='"}, {"a & b", "unexpected '&'"}, {"1 ? 2", "':' missing"}, {"a ? b : ", "missing"},
-      {"$", "unexpected '$'"}, {"\"M\"", "unexpected"}, {"M;", "unexpected ';'"}, {"M ** 2", "unexpected '*'"}, {std::string(5000, '1'), "longer than"}};
+  const std::vector<std::pair<std::string, std::string>> table = {{"", "missing at column 1"},
+                                                                  {"1 +", "missing at column 4"},
+                                                                  {"(1", "')' missing"},
+                                                                  {"1)", "unexpected ')' at column 2"},
+                                                                  {"a b", "unexpected 'b' at column 3"},
+                                                                  {"1 < 2 < 3", "do not chain"},
+                                                                  {"a == b == c", "do not chain"},
+                                                                  {"foo(1, 2)", "unknown function 'foo'"},
+                                                                  {"min(1)", "at least two"},
+                                                                  {"ceil_div(1, 2, 3)", "two arguments"},
+                                                                  {"min(1, 2", "')' missing"},
+                                                                  {"1.5", "whole decimal"},
+                                                                  {"0x10", "whole decimal"},
+                                                                  {"3M", "whole decimal"},
+                                                                  {"9223372036854775808", "beyond 64 bits"},
+                                                                  {"a = 1", "unexpected '='"},
+                                                                  {"a & b", "unexpected '&'"},
+                                                                  {"1 ? 2", "':' missing"},
+                                                                  {"a ? b : ", "missing"},
+                                                                  {"$", "unexpected '$'"},
+                                                                  {"\"M\"", "unexpected"},
+                                                                  {"M;", "unexpected ';'"},
+                                                                  {"M ** 2", "unexpected '*'"},
+                                                                  {std::string(5000, '1'), "longer than"}};
   for (const auto& [text, says] : table) {
     const auto expr = parse_expr(text);
     ASSERT_FALSE(expr) << text;
@@ -43,10 +89,19 @@ TEST(Expr, RefusedTexts) {
 }
 
 TEST(Expr, RefusedValues) {
-  const std::vector<std::pair<std::string, std::string>> table = {
-      {"unknown + 1", "unknown name 'unknown'"}, {"M / zero", "right side of /"}, {"M % minus", "right side of %"}, {"minus / 2", "left side of /"}, {"minus % 2", "left side of %"},
-      {"ceil_div(minus, 2)", "left side of ceil_div"}, {"align_up(1, 0)", "right side of align_up"}, {"big + 1", "overflow"}, {"0 - big - 2", "overflow"},
-      {"big * 2", "overflow"}, {"-(0 - big - 1)", "overflow"}, {"align_up(big, 2)", "overflow"}, {"1 && nothing", "unknown name 'nothing'"}};
+  const std::vector<std::pair<std::string, std::string>> table = {{"unknown + 1", "unknown name 'unknown'"},
+                                                                  {"M / zero", "right side of /"},
+                                                                  {"M % minus", "right side of %"},
+                                                                  {"minus / 2", "left side of /"},
+                                                                  {"minus % 2", "left side of %"},
+                                                                  {"ceil_div(minus, 2)", "left side of ceil_div"},
+                                                                  {"align_up(1, 0)", "right side of align_up"},
+                                                                  {"big + 1", "overflow"},
+                                                                  {"0 - big - 2", "overflow"},
+                                                                  {"big * 2", "overflow"},
+                                                                  {"-(0 - big - 1)", "overflow"},
+                                                                  {"align_up(big, 2)", "overflow"},
+                                                                  {"1 && nothing", "unknown name 'nothing'"}};
   for (const auto& [text, says] : table) {
     const auto expr = parse_expr(text);
     ASSERT_TRUE(expr) << text;

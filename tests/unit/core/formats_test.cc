@@ -10,7 +10,9 @@
 namespace forge {
 namespace {
 
-struct Block { std::string tag, text; };
+struct Block {
+  std::string tag, text;
+};
 
 std::vector<Block> blocks_of(const std::string& page) {
   const auto text = read_file(fs::path(FORGE_SOURCE_DIR) / "docs" / "formats" / page);
@@ -27,8 +29,10 @@ std::vector<Block> blocks_of(const std::string& page) {
 
 template <class T>
 void expect_ok(const Result<T>& r) {
-  if constexpr (std::is_void_v<T>) EXPECT_TRUE(r) << (r ? "" : r.error().text());
-  else EXPECT_TRUE(r) << (r ? "" : r.error().text());
+  if constexpr (std::is_void_v<T>)
+    EXPECT_TRUE(r) << (r ? "" : r.error().text());
+  else
+    EXPECT_TRUE(r) << (r ? "" : r.error().text());
 }
 
 TEST(Formats, Definition) {

@@ -7,7 +7,14 @@ namespace forge {
 namespace {
 
 TEST(JsonText, ParseErrorsHaveLines) {
-  const std::vector<std::pair<std::string, int>> table = {{"{\n\"a\": 1,\n}", 3}, {"{\"a\": tru}", 1}, {"{\n\n\"a\" 1}", 3}, {"{}\n{}", 2}, {"[1,\n2", 2}, {"{\"a\": \"\n\"}", 1}, {"", 1}, {" \n ", 1}};
+  const std::vector<std::pair<std::string, int>> table = {{"{\n\"a\": 1,\n}", 3},
+                                                          {"{\"a\": tru}", 1},
+                                                          {"{\n\n\"a\" 1}", 3},
+                                                          {"{}\n{}", 2},
+                                                          {"[1,\n2", 2},
+                                                          {"{\"a\": \"\n\"}", 1},
+                                                          {"", 1},
+                                                          {" \n ", 1}};
   for (const auto& [text, line] : table) {
     const auto j = parse_json(text, "f.json");
     ASSERT_FALSE(j) << text;

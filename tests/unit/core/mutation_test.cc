@@ -18,11 +18,21 @@ std::string mutate(std::string text, Random& r, const std::string& alphabet) {
   for (std::uint64_t n = 1 + r.below(3); n > 0 && !text.empty(); n--) {
     const std::size_t at = r.below(text.size()), length = std::min<std::size_t>(text.size() - at, 1 + r.below(12));
     switch (r.below(5)) {
-      case 0: text.erase(at, length); break;
-      case 1: text.insert(at, text.substr(at, length)); break;
-      case 2: text[at] = alphabet[r.below(alphabet.size())]; break;
-      case 3: text[at] = static_cast<char>(r.below(256)); break;
-      default: text.resize(at); break;
+      case 0:
+        text.erase(at, length);
+        break;
+      case 1:
+        text.insert(at, text.substr(at, length));
+        break;
+      case 2:
+        text[at] = alphabet[r.below(alphabet.size())];
+        break;
+      case 3:
+        text[at] = static_cast<char>(r.below(256));
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;
@@ -37,8 +47,13 @@ std::string block(const std::string& text, const std::string& tag) {
 }
 
 TEST(Mutations, EveryParserSurvives) {
-  const Definition gemm = parse_definition(read_file(fs::path(FORGE_SOURCE_DIR) / "operators/gemm_f32/definition.json").value(), "d").value();
-  struct Target { const char* name; std::string text; std::function<bool(const std::string&)> parse; };
+  const Definition gemm =
+      parse_definition(read_file(fs::path(FORGE_SOURCE_DIR) / "operators/gemm_f32/definition.json").value(), "d").value();
+  struct Target {
+    const char* name;
+    std::string text;
+    std::function<bool(const std::string&)> parse;
+  };
   const std::vector<Target> targets = {
       {"definition", block(page("definition.md"), "json"), [](const std::string& t) { return parse_definition(t, "f").has_value(); }},
       {"task file", block(page("task.md"), "toml"), [&](const std::string& t) { return parse_task_file(t, "f", gemm).has_value(); }},
@@ -59,7 +74,8 @@ TEST(Mutations, EveryParserSurvives) {
       {"certification", block(page("entry.md"), "json"), [](const std::string& t) { return parse_certification(t, "f").has_value(); }},
       {"task", block(page("record.md"), "json task"), [](const std::string& t) { return parse_task(t, "f").has_value(); }},
       {"verdict", block(page("record.md"), "json verdict"), [](const std::string& t) { return parse_verdict(t, "f").has_value(); }},
-      {"generation", block(page("record.md"), "json generation"), [](const std::string& t) { return parse_generation(t, "f").has_value(); }},
+      {"generation", block(page("record.md"), "json generation"),
+       [](const std::string& t) { return parse_generation(t, "f").has_value(); }},
       {"expression", "ceil_div(M, 128) * (N % 3 + min(1, -K)) > 4 && !M ? align_up(7, 8) : M / 2 - 9223372036854775807",
        [](const std::string& t) {
          const auto e = parse_expr(t);

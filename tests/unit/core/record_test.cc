@@ -17,11 +17,16 @@ namespace {
 // Doubles of every magnitude, among them the ones that printing loses most easily.
 double odd(Random& r) {
   switch (r.below(8)) {
-    case 0: return std::numeric_limits<double>::infinity();
-    case 1: return std::numeric_limits<double>::denorm_min();
-    case 2: return -0.0;
-    case 3: return 1e300 * r.normal();
-    default: return r.normal() * std::pow(10, static_cast<double>(r.below(30)) - 20);
+    case 0:
+      return std::numeric_limits<double>::infinity();
+    case 1:
+      return std::numeric_limits<double>::denorm_min();
+    case 2:
+      return -0.0;
+    case 3:
+      return 1e300 * r.normal();
+    default:
+      return r.normal() * std::pow(10, static_cast<double>(r.below(30)) - 20);
   }
 }
 std::vector<double> odds(Random& r, int n) {
@@ -36,7 +41,15 @@ InstructionMix a_mix() {
   m.hot = {{"vfmadd231ps", 24}};
   m.operands = {{"vfmadd231ps zmm", 24}}, m.hot_operands = {{"vfmadd231ps mem", 3}};
   m.widest_vector_bits = 512, m.spills = 2, m.instructions = 100, m.undecoded = 1;
-  m.loops = {{.symbol = "gemm", .offset = 0xffffffffffffULL, .instructions = 1, .vector_instructions = 2, .fma = 3, .loads = 4, .stores = 5, .spills = 6, .listing = "a\n\"b\"\t\\"}};
+  m.loops = {{.symbol = "gemm",
+              .offset = 0xffffffffffffULL,
+              .instructions = 1,
+              .vector_instructions = 2,
+              .fma = 3,
+              .loads = 4,
+              .stores = 5,
+              .spills = 6,
+              .listing = "a\n\"b\"\t\\"}};
   return m;
 }
 
@@ -50,7 +63,9 @@ PairedTiming a_pair(Random& r) {
   return p;
 }
 
-CorrectnessReport a_report(Random& r) { return {.checks = 9, .elements = std::int64_t{1} << 40, .worst = odd(r), .worst_where = "C", .workloads = {"a", "b"}}; }
+CorrectnessReport a_report(Random& r) {
+  return {.checks = 9, .elements = std::int64_t{1} << 40, .worst = odd(r), .worst_where = "C", .workloads = {"a", "b"}};
+}
 
 Measurement a_measurement(Random& r) {
   Measurement m;
@@ -112,18 +127,20 @@ TEST(Verdict, TypesKeepThePromise) {
   EXPECT_FALSE(Verdict::rejected(Reason::crashed, "").correct());
 
   const std::string text = verdict_to_json(fill(Verdict::passed(a_report(r), a_measurement(r))));
-  expect_refused(text, {
-      {"\"reason\":\"accepted\"", "\"reason\":\"fine\"", "reason", "no known reason"},
-      {"\"reason\":\"accepted\"", "\"raeson\":\"accepted\"", "raeson", "did you mean 'reason'"},
-      {"\"correctness\":", "\"correctnes\":", "correctnes", "did you mean 'correctness'"},
-      {"\"measurement\":", "\"build_log2\":", "build_log2", "did you mean"},
-      {"\"checks\":9", "\"checks\":\"9\"", "correctness.checks", "expected an integer"},
-      {"\"comparison\":\"faster\"", "\"comparison\":\"fast\"", "measurement.pairs[0].comparison", "not one of"},
-      {"\"fma\":3", "\"fma\":3.5", "mix.loops[0].fma", "expected an integer"},
-      {"\"offset\":", "\"offset\":-", "mix.loops[0].offset", "negative"},
-      {"\"notes\":[", "\"notes\":[1,", "notes[0]", "expected a string"},
-      {"{\"reason\"", "[\"reason\"", "", "not JSON"},
-  }, [](const std::string& t) { return parse_verdict(t, "v"); });
+  expect_refused(text,
+                 {
+                     {"\"reason\":\"accepted\"", "\"reason\":\"fine\"", "reason", "no known reason"},
+                     {"\"reason\":\"accepted\"", "\"raeson\":\"accepted\"", "raeson", "did you mean 'reason'"},
+                     {"\"correctness\":", "\"correctnes\":", "correctnes", "did you mean 'correctness'"},
+                     {"\"measurement\":", "\"build_log2\":", "build_log2", "did you mean"},
+                     {"\"checks\":9", "\"checks\":\"9\"", "correctness.checks", "expected an integer"},
+                     {"\"comparison\":\"faster\"", "\"comparison\":\"fast\"", "measurement.pairs[0].comparison", "not one of"},
+                     {"\"fma\":3", "\"fma\":3.5", "mix.loops[0].fma", "expected an integer"},
+                     {"\"offset\":", "\"offset\":-", "mix.loops[0].offset", "negative"},
+                     {"\"notes\":[", "\"notes\":[1,", "notes[0]", "expected a string"},
+                     {"{\"reason\"", "[\"reason\"", "", "not JSON"},
+                 },
+                 [](const std::string& t) { return parse_verdict(t, "v"); });
 }
 
 TEST(Verdict, MeasurementOnlyOfACorrectKernel) {
@@ -149,7 +166,11 @@ TEST(Verdict, ReasonsAreNamedOnce) {
 
 TEST(Records, EvidenceDiagnosticsAndFloor) {
   Random r(4);
-  Evidence e{.subject = "expert x", .metrics = {{"seconds", odd(r)}, {"ratio", std::nan("")}}, .mix = a_mix(), .notes = {"n"}, .hot_symbols = {{"jit", 0.97}, {"lib", 0.03}}};
+  Evidence e{.subject = "expert x",
+             .metrics = {{"seconds", odd(r)}, {"ratio", std::nan("")}},
+             .mix = a_mix(),
+             .notes = {"n"},
+             .hot_symbols = {{"jit", 0.97}, {"lib", 0.03}}};
   const auto again = read_evidence(to_json_value(e), "e");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(dump(to_json_value(*again)), dump(to_json_value(e)));
@@ -161,7 +182,9 @@ TEST(Records, EvidenceDiagnosticsAndFloor) {
   EXPECT_EQ(dump(to_json_value(*read_paired_timing(to_json_value(p), "p"))), dump(to_json_value(p)));
 
   Json list = Json::array();
-  for (int i = 0; i < 3; i++) list.push_back(to_json_value(Diagnostic{.label = "d", .ran = i != 1, .problem = "x", .seconds = odd(r), .against_first = odd(r), .image_sha = "s"}));
+  for (int i = 0; i < 3; i++)
+    list.push_back(to_json_value(
+        Diagnostic{.label = "d", .ran = i != 1, .problem = "x", .seconds = odd(r), .against_first = odd(r), .image_sha = "s"}));
   const auto diagnostics = read_diagnostics(list, "d");
   ASSERT_TRUE(diagnostics) << diagnostics.error().text();
   ASSERT_EQ(diagnostics->size(), 3u);
@@ -186,17 +209,19 @@ TEST(Records, Task) {
   EXPECT_EQ(task_to_json(*again), text);
   EXPECT_EQ(again->seed, a_task().seed);
   EXPECT_FALSE(again->revise);
-  expect_refused(text, {
-      {"\"format\": 1", "\"format\": 2", "format", "format 2", 2},
-      {"\"operator\"", "\"operater\"", "operater", "did you mean 'operator'", 3},
-      {"\"expert:onednn\"", "\"expert:\"", "reference", "none of expert", 5},
-      {"\"expert:onednn\"", "\"best\"", "reference", "none of expert", 5},
-      {"\"goal\": 1.1", "\"goal\": -1", "goal", "not negative", 6},
-      {"\"candidates\": 3", "\"candidates\": -3", "budget.candidates", "negative", 8},
-      {"\"candidates\": 3", "\"candidates\": 3000000000", "budget.candidates", "out of range", 8},
-      {"18446744073709551615", "-1", "seed", "negative"},
-      {"18446744073709551615", "1e3", "seed", "expected an integer"},
-  }, [](const std::string& t) { return parse_task(t, "task.json"); });
+  expect_refused(text,
+                 {
+                     {"\"format\": 1", "\"format\": 2", "format", "format 2", 2},
+                     {"\"operator\"", "\"operater\"", "operater", "did you mean 'operator'", 3},
+                     {"\"expert:onednn\"", "\"expert:\"", "reference", "none of expert", 5},
+                     {"\"expert:onednn\"", "\"best\"", "reference", "none of expert", 5},
+                     {"\"goal\": 1.1", "\"goal\": -1", "goal", "not negative", 6},
+                     {"\"candidates\": 3", "\"candidates\": -3", "budget.candidates", "negative", 8},
+                     {"\"candidates\": 3", "\"candidates\": 3000000000", "budget.candidates", "out of range", 8},
+                     {"18446744073709551615", "-1", "seed", "negative"},
+                     {"18446744073709551615", "1e3", "seed", "expected an integer"},
+                 },
+                 [](const std::string& t) { return parse_task(t, "task.json"); });
   const auto least = parse_task(R"({"format": 1, "operator": "a", "target": "b", "reference": "none"})", "f");
   ASSERT_TRUE(least);
   EXPECT_EQ(least->budget.candidates, 24);
@@ -205,7 +230,8 @@ TEST(Records, Task) {
 TEST(Records, GenerationAndMachine) {
   Random r(5);
   Generation g;
-  g.number = 2, g.operator_name = "o", g.target = "cpu:x86-64-avx2", g.run_id = "r", g.date = "d", g.parent = "expert:x", g.image_sha = "s", g.expert = "x 1", g.machine = "m";
+  g.number = 2, g.operator_name = "o", g.target = "cpu:x86-64-avx2", g.run_id = "r", g.date = "d", g.parent = "expert:x", g.image_sha = "s",
+  g.expert = "x 1", g.machine = "m";
   g.package = {.source_name = "kernel.cpp", .source = "int x;\n", .plan_text = "format = 1\n", .origin = "blueprint"};
   g.id = package_hash(g.package);
   g.cites = {"a"}, g.adopted = {"b"}, g.decisions = {{"store", "streaming"}, {"unroll", "4"}};
@@ -219,16 +245,19 @@ TEST(Records, GenerationAndMachine) {
   EXPECT_EQ(package_hash(again->package), g.id);
   g.against_expert.reset();
   EXPECT_FALSE(parse_generation(generation_to_json(g), "f")->against_expert);
-  expect_refused(text, {
-      {"\"number\": 2", "\"number\": -2", "number", "negative", 4},
-      {"\"kernel.cpp\"", "\"../kernel.cpp\"", "package.source_name", "without a folder"},
-      {"\"cites\": [", "\"cites\": [null, ", "cites[0]", "expected a string, found null"},
-      {"\"verdict\"", "\"verdikt\"", "verdikt", "did you mean 'verdict'"},
-  }, [](const std::string& t) { return parse_generation(t, "record.json"); });
+  expect_refused(text,
+                 {
+                     {"\"number\": 2", "\"number\": -2", "number", "negative", 4},
+                     {"\"kernel.cpp\"", "\"../kernel.cpp\"", "package.source_name", "without a folder"},
+                     {"\"cites\": [", "\"cites\": [null, ", "cites[0]", "expected a string, found null"},
+                     {"\"verdict\"", "\"verdikt\"", "verdikt", "did you mean 'verdict'"},
+                 },
+                 [](const std::string& t) { return parse_generation(t, "record.json"); });
 
   Machine m;
   m.target = *find_target("cpu:x86-64-avx2");
-  m.model = "A", m.device_class = "c", m.boot_id = "b", m.cores = 2, m.properties = {{"l2_bytes", 1 << 20}}, m.ceilings = {odd(r), odd(r), 3}, m.environment = {{"kernel", "6"}};
+  m.model = "A", m.device_class = "c", m.boot_id = "b", m.cores = 2, m.properties = {{"l2_bytes", 1 << 20}},
+  m.ceilings = {odd(r), odd(r), 3}, m.environment = {{"kernel", "6"}};
   const auto machine = read_machine(to_json_value(m), "m");
   ASSERT_TRUE(machine) << machine.error().text();
   EXPECT_EQ(to_json_value(*machine), to_json_value(m));

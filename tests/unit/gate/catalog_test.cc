@@ -81,7 +81,8 @@ TEST(OraclePlugin, RefusesWhatIsNotOne) {
     return OraclePlugin::load(place / "oracle.so", "x");
   };
   EXPECT_FALSE(load_built("int nothing;"));
-  const std::string head = "#include \"forge/oracle.h\"\nextern \"C\" const forge_oracle_v1* forge_oracle(void) { static const forge_oracle_v1 o{";
+  const std::string head =
+      "#include \"forge/oracle.h\"\nextern \"C\" const forge_oracle_v1* forge_oracle(void) { static const forge_oracle_v1 o{";
   const auto old = load_built(head + "0, \"x\", nullptr, nullptr}; return &o; }");
   ASSERT_FALSE(old);
   EXPECT_NE(old.error().message.find("version 0"), std::string::npos);

@@ -17,7 +17,9 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity();
 const float nan_value = std::nanf("");
 
-JudgeRule relative(double tolerance, double absolute = 0) { return {.output = "o", .kind = JudgeKind::relative, .tolerance = tolerance, .absolute = absolute, .source = ""}; }
+JudgeRule relative(double tolerance, double absolute = 0) {
+  return {.output = "o", .kind = JudgeKind::relative, .tolerance = tolerance, .absolute = absolute, .source = ""};
+}
 JudgeRule scaled() { return {.output = "o", .kind = JudgeKind::scaled, .tolerance = 1, .absolute = 0, .source = ""}; }
 JudgeRule exact() { return {.output = "o", .kind = JudgeKind::exact, .tolerance = 0, .absolute = 0, .source = ""}; }
 
@@ -33,7 +35,9 @@ Findings compared(const JudgeRule& rule, float got, float expected, float bound 
     std::vector<float> g(19, 1.0f), e(19, 1.0f), b(19, 1.0f);
     g[at] = got, e[at] = expected, b[at] = bound;
     Findings f;
-    compare_piece(rule, DType::f32, {.got = reinterpret_cast<const std::byte*>(g.data()), .expected = e.data(), .bound = b.data(), .first = 0, .count = 19}, poison(), f);
+    compare_piece(rule, DType::f32,
+                  {.got = reinterpret_cast<const std::byte*>(g.data()), .expected = e.data(), .bound = b.data(), .first = 0, .count = 19},
+                  poison(), f);
     EXPECT_EQ(f.compared, 19);
     EXPECT_EQ(f.first_bad, f.bad() ? static_cast<std::int64_t>(at) : -1);
     if (at == 0) first = f;
@@ -82,7 +86,13 @@ TEST(Compare, PoisonIsNeverAnAnswer) {
     for (std::size_t i = 0; i < 64; ++i) std::memcpy(&got[i], reinterpret_cast<const std::byte*>(pattern.data()) + i * 4 % 64, 4);
     if (rule.kind == JudgeKind::exact) expected = got;  // the very same bits
     Findings f;
-    compare_piece(rule, DType::f32, {.got = reinterpret_cast<const std::byte*>(got.data()), .expected = expected.data(), .bound = bound.data(), .first = 0, .count = 64}, pattern, f);
+    compare_piece(rule, DType::f32,
+                  {.got = reinterpret_cast<const std::byte*>(got.data()),
+                   .expected = expected.data(),
+                   .bound = bound.data(),
+                   .first = 0,
+                   .count = 64},
+                  pattern, f);
     EXPECT_EQ(f.not_written, 64);
   }
 }
@@ -93,7 +103,10 @@ TEST(Compare, ExactWantsTheBitsButOneZero) {
   encode_floats(DType::bf16, values.data(), expected.data(), 4);
   const auto bad = [&] {
     Findings f;
-    compare_piece(exact(), DType::bf16, {.got = reinterpret_cast<const std::byte*>(got.data()), .expected = expected.data(), .bound = nullptr, .first = 0, .count = 4}, poison(), f);
+    compare_piece(
+        exact(), DType::bf16,
+        {.got = reinterpret_cast<const std::byte*>(got.data()), .expected = expected.data(), .bound = nullptr, .first = 0, .count = 4},
+        poison(), f);
     EXPECT_EQ(f.compared, 4);
     return f.bad();
   };
@@ -110,7 +123,10 @@ TEST(Compare, ExactIntegers) {
   std::vector<std::int64_t> got = expected;
   const auto bad = [&] {
     Findings f;
-    compare_piece(exact(), DType::i64, {.got = reinterpret_cast<const std::byte*>(got.data()), .expected = expected.data(), .bound = nullptr, .first = 0, .count = 2}, poison(), f);
+    compare_piece(
+        exact(), DType::i64,
+        {.got = reinterpret_cast<const std::byte*>(got.data()), .expected = expected.data(), .bound = nullptr, .first = 0, .count = 2},
+        poison(), f);
     return f.bad();
   };
   EXPECT_EQ(bad(), 0);

@@ -75,7 +75,8 @@ TEST(Generators, HeavyTailsReachFarAndStayFinite) {
 TEST(Generators, SmallIntegersAreExactAndCoverTheirRange) {
   for (const DType type : {DType::f32, DType::bf16, DType::f16, DType::i8, DType::i64}) {
     std::set<double> seen;
-    for (const double v : drawn({.name = "i", .kind = GeneratorKind::small_integers, .scale = 8, .offset = {}}, type, 20'000)) seen.insert(v);
+    for (const double v : drawn({.name = "i", .kind = GeneratorKind::small_integers, .scale = 8, .offset = {}}, type, 20'000))
+      seen.insert(v);
     EXPECT_EQ(seen.size(), 17u);
     EXPECT_EQ(*seen.begin(), -8);
     EXPECT_EQ(*seen.rbegin(), 8);

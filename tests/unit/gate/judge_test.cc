@@ -14,7 +14,8 @@
 namespace forge {
 namespace {
 
-std::unique_ptr<Stage> toy_stage(Judge& judge, std::int64_t rows, const std::string& generator = "normal", int bases = 2, bool fresh = false) {
+std::unique_ptr<Stage> toy_stage(Judge& judge, std::int64_t rows, const std::string& generator = "normal", int bases = 2,
+                                 bool fresh = false) {
   auto stage = judge.stage({{"rows", rows}}, generator, bases, fresh);
   EXPECT_TRUE(stage) << stage.error().text();
   return std::move(*stage);
@@ -91,8 +92,9 @@ TEST(Judge, FindsOneWrongElementAnywhere) {
     }
     const CheckResult result = stage->check();
     ASSERT_EQ(result.reason, Reason::wrong_result) << at;
-    const std::string place = at < call.rows * call.columns ? "y[" + std::to_string(at / call.columns) + ", " + std::to_string(at % call.columns) + "]"
-                                                            : "top[" + std::to_string(at - call.rows * call.columns) + "]";
+    const std::string place = at < call.rows * call.columns
+                                  ? "y[" + std::to_string(at / call.columns) + ", " + std::to_string(at % call.columns) + "]"
+                                  : "top[" + std::to_string(at - call.rows * call.columns) + "]";
     EXPECT_EQ(result.detail.find(place), 0u) << result.detail;
     EXPECT_NE(result.detail.find("rows=300, normal"), std::string::npos) << result.detail;
   }
@@ -109,10 +111,26 @@ TEST(Judge, NamesWhatIsWrong) {
     return stage->check();
   };
   EXPECT_EQ(after([] {}).reason, Reason::not_written);
-  EXPECT_EQ(after([&] { call.run(); call.y[5] = std::numeric_limits<float>::quiet_NaN(); }).reason, Reason::non_finite);
-  EXPECT_EQ(after([&] { call.run(); call.y[5] = std::numeric_limits<float>::infinity(); }).reason, Reason::non_finite);
-  EXPECT_EQ(after([&] { call.run(); std::memset(call.y, 0, 4); }).reason, Reason::wrong_result);
-  EXPECT_EQ(after([&] { call.run(); call.x[100] = 0; }).reason, Reason::inputs_changed);
+  EXPECT_EQ(after([&] {
+              call.run();
+              call.y[5] = std::numeric_limits<float>::quiet_NaN();
+            }).reason,
+            Reason::non_finite);
+  EXPECT_EQ(after([&] {
+              call.run();
+              call.y[5] = std::numeric_limits<float>::infinity();
+            }).reason,
+            Reason::non_finite);
+  EXPECT_EQ(after([&] {
+              call.run();
+              std::memset(call.y, 0, 4);
+            }).reason,
+            Reason::wrong_result);
+  EXPECT_EQ(after([&] {
+              call.run();
+              call.x[100] = 0;
+            }).reason,
+            Reason::inputs_changed);
   // One element left as it was: the count says so.
   const CheckResult left = after([&] {
     const float poison = call.y[77];
@@ -127,8 +145,20 @@ TEST(Judge, NamesWhatIsWrong) {
   // The slack on both sides of each buffer.
   for (const Binding& binding : {spec.inputs[1], spec.outputs[0], spec.outputs[1]}) {
     const auto before = binding.buffer->slack_before(), behind = binding.buffer->slack_after();
-    if (!before.empty()) { EXPECT_EQ(after([&] { call.run(); before.back() ^= std::byte{1}; }).reason, Reason::out_of_bounds); }
-    if (!behind.empty()) { EXPECT_EQ(after([&] { call.run(); behind.front() ^= std::byte{1}; }).reason, Reason::out_of_bounds); }
+    if (!before.empty()) {
+      EXPECT_EQ(after([&] {
+                  call.run();
+                  before.back() ^= std::byte{1};
+                }).reason,
+                Reason::out_of_bounds);
+    }
+    if (!behind.empty()) {
+      EXPECT_EQ(after([&] {
+                  call.run();
+                  behind.front() ^= std::byte{1};
+                }).reason,
+                Reason::out_of_bounds);
+    }
   }
   EXPECT_FALSE(spec.outputs[1].buffer->slack_after().empty());  // 600 bytes: the loop above tested something
   // And the stage recovers from each of these.

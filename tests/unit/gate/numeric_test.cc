@@ -92,7 +92,7 @@ TEST(Numeric, BulkAgreesWithSingle) {
 }
 
 TEST(Numeric, RoundMantissa) {
-  EXPECT_EQ(round_mantissa(1.0f + 0x1p-11f, 10), 1.0f);                 // a tie, to even
+  EXPECT_EQ(round_mantissa(1.0f + 0x1p-11f, 10), 1.0f);  // a tie, to even
   EXPECT_EQ(round_mantissa(1.0f + 0x1p-10f + 0x1p-11f, 10), 1.0f + 0x1p-9f);
   EXPECT_EQ(round_mantissa(-1.999999f, 7), -2.0f);
   EXPECT_EQ(round_mantissa(1.2345678f, 23), 1.2345678f);

@@ -18,7 +18,15 @@ namespace forge {
 inline ::testing::AssertionResult build_plugin(const fs::path& source, const fs::path& folder) {
   fs::create_directories(folder);
   ProcessOptions options;
-  options.argv = {"g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-I", std::string(FORGE_SOURCE_DIR) + "/include", source.string(), "-o",
+  options.argv = {"g++",
+                  "-std=c++20",
+                  "-O1",
+                  "-shared",
+                  "-fPIC",
+                  "-I",
+                  std::string(FORGE_SOURCE_DIR) + "/include",
+                  source.string(),
+                  "-o",
                   (folder / "oracle.so").string()};
   options.env = {std::string("PATH=") + (std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin")};
   auto result = run_process(options);
@@ -50,8 +58,11 @@ inline std::unique_ptr<Judge> toy_judge(int threads = 2) {
 // The views that a kernel would have.
 struct ToyCall {
   explicit ToyCall(const CallSpec& call)
-      : rows(call.output_shapes[0][0]), columns(call.output_shapes[0][1]), x(reinterpret_cast<float*>(call.inputs[0].buffer->data())),
-        b(reinterpret_cast<float*>(call.inputs[1].buffer->data())), y(reinterpret_cast<float*>(call.outputs[0].buffer->data())),
+      : rows(call.output_shapes[0][0]),
+        columns(call.output_shapes[0][1]),
+        x(reinterpret_cast<float*>(call.inputs[0].buffer->data())),
+        b(reinterpret_cast<float*>(call.inputs[1].buffer->data())),
+        y(reinterpret_cast<float*>(call.outputs[0].buffer->data())),
         top(reinterpret_cast<std::uint16_t*>(call.outputs[1].buffer->data())) {}
   void run() const {
     for (std::int64_t r = 0; r < rows; ++r) {

@@ -27,7 +27,8 @@ std::vector<double> moved_plainly(const TensorSpec& spec, const AxisValues& axes
       source += stride * (from == action.from.end() ? i : static_cast<std::size_t>(from->second[i]));
       stride *= extent;
       for (const auto& signs : action.signs)
-        if (signs.axis == spec.shape[d] && std::count(signs.tensors.begin(), signs.tensors.end(), spec.name) && signs.negative[i]) sign = -sign;
+        if (signs.axis == spec.shape[d] && std::count(signs.tensors.begin(), signs.tensors.end(), spec.name) && signs.negative[i])
+          sign = -sign;
     }
     result[e] = sign * base[source];
   }
@@ -39,9 +40,16 @@ SymmetryRule negate(const std::string& axis) { return {.kind = SymmetryKind::neg
 
 TEST(Transform, MovesEveryRankTypeAndSetOfAxesAsDefined) {
   const AxisValues axes{{"a", 3}, {"b", 5}, {"c", 2}, {"d", 37}};
-  const std::vector<std::vector<std::string>> shapes{{"d"}, {"a", "d"}, {"d", "a"}, {"a", "b", "d"}, {"a", "b", "c", "d"}, {"d", "c", "b", "a"}, {}};
+  const std::vector<std::vector<std::string>> shapes{
+      {"d"}, {"a", "d"}, {"d", "a"}, {"a", "b", "d"}, {"a", "b", "c", "d"}, {"d", "c", "b", "a"}, {}};
   const std::vector<std::vector<SymmetryRule>> rules{
-      {}, {permute("a")}, {permute("d")}, {permute("a"), permute("d")}, {negate("a")}, {negate("d")}, {permute("b"), negate("b"), negate("d")},
+      {},
+      {permute("a")},
+      {permute("d")},
+      {permute("a"), permute("d")},
+      {negate("a")},
+      {negate("d")},
+      {permute("b"), negate("b"), negate("d")},
       {permute("a"), permute("b"), permute("c"), permute("d"), negate("a"), negate("b"), negate("c"), negate("d"), negate("d")}};
   Random random(11);
   for (const auto& shape : shapes)
@@ -63,7 +71,8 @@ TEST(Transform, MovesEveryRankTypeAndSetOfAxesAsDefined) {
         // In uneven pieces, as callers do.
         for (std::size_t at = 0; at < count;) {
           const std::size_t end = std::min(count, at + 1 + random.below(100));
-          map.copy(base.data(), type, ElementMap::Sign::apply, static_cast<std::int64_t>(at), static_cast<std::int64_t>(end), out.data() + at * bytes_of(type));
+          map.copy(base.data(), type, ElementMap::Sign::apply, static_cast<std::int64_t>(at), static_cast<std::int64_t>(end),
+                   out.data() + at * bytes_of(type));
           at = end;
         }
         for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(decode(type, out.data() + i * bytes_of(type)), expected[i]) << i;
@@ -79,7 +88,9 @@ TEST(Transform, DrawsPermutationsOfShortAndLongAxes) {
     task.symmetries = {permute("a")};
     const Action first = draw_action(task, {{"a", n}}, random), second = draw_action(task, {{"a", n}}, random);
     auto sorted = first.from.at("a");
-    if (n > 2) { EXPECT_NE(sorted, second.from.at("a")); }
+    if (n > 2) {
+      EXPECT_NE(sorted, second.from.at("a"));
+    }
     std::sort(sorted.begin(), sorted.end());
     for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(sorted[static_cast<std::size_t>(i)], i);
   }
@@ -119,7 +130,9 @@ TEST(Transform, PoisonIsAQuietNaNInEveryFloatType) {
     for (std::size_t at = 0; at < 64; at += 2) {
       EXPECT_TRUE(std::isnan(decode(DType::f16, bytes + at)));
       EXPECT_TRUE(std::isnan(decode(DType::bf16, bytes + at)));
-      if (at % 4 == 0) { EXPECT_TRUE(std::isnan(decode(DType::f32, bytes + at))); }
+      if (at % 4 == 0) {
+        EXPECT_TRUE(std::isnan(decode(DType::f32, bytes + at)));
+      }
       double d;
       if (at % 8 == 0) {
         std::memcpy(&d, bytes + at, 8);

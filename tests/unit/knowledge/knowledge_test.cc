@@ -139,7 +139,8 @@ TEST_F(KnowledgeTest, LedgerSurvivesATornLineAndRepeats) {
   const UseRow row{.entry = "a", .operator_name = "gemm_f32", .run = "r1", .generation = "g", .use = Use::cited};
   ASSERT_TRUE(record_uses(dir.path(), {row}));
   std::ofstream(dir.path() / "uses.jsonl", std::ios::app) << R"({"entry":"b","oper)";
-  ASSERT_TRUE(record_uses(dir.path(), {row, {.entry = "c", .operator_name = "gemm_f32", .run = "r1", .generation = "g", .use = Use::adopted}}));
+  ASSERT_TRUE(
+      record_uses(dir.path(), {row, {.entry = "c", .operator_name = "gemm_f32", .run = "r1", .generation = "g", .use = Use::adopted}}));
   const auto uses = read_uses(dir.path());
   ASSERT_TRUE(uses);
   ASSERT_EQ(uses->size(), 2u);  // a once, c; the torn b is gone

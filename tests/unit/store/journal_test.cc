@@ -17,7 +17,8 @@ class JournalTest : public testing::Test {
   void write_three() {
     Journal j = std::move(*Journal::open(file, Journal::Mode::create));
     for (int i = 1; i <= 3; ++i) {
-      auto r = j.step("gate.submit", R"({"n":)" + std::to_string(i) + "}", [&] { return Result<std::string>(R"({"t":0.1,"n":)" + std::to_string(i) + "}"); });
+      auto r = j.step("gate.submit", R"({"n":)" + std::to_string(i) + "}",
+                      [&] { return Result<std::string>(R"({"t":0.1,"n":)" + std::to_string(i) + "}"); });
       ASSERT_TRUE(r) << r.error().text();
     }
   }
@@ -116,7 +117,9 @@ TEST_F(JournalTest, ElapsedCountsReplayedSteps) {
   EXPECT_DOUBLE_EQ(j.elapsed_seconds(), sum);
 }
 
-TEST_F(JournalTest, MissingFileIsNotFound) { EXPECT_EQ(Journal::open(dir.path() / "no", Journal::Mode::resume).error().code, Code::not_found); }
+TEST_F(JournalTest, MissingFileIsNotFound) {
+  EXPECT_EQ(Journal::open(dir.path() / "no", Journal::Mode::resume).error().code, Code::not_found);
+}
 
 }  // namespace
 }  // namespace forge

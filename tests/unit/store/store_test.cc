@@ -48,8 +48,13 @@ TEST_F(StoreTest, IndexComesFromJournals) {
 }
 
 TEST_F(StoreTest, ADamagedIndexIsMadeAgain) {
-  { Store s = std::move(*Store::open(dir.path())); write_run("a", true); ASSERT_TRUE(s.runs()); }
-  std::ofstream(dir.path() / "index.sqlite", std::ios::trunc) << "this is no database, it is a text that is long enough to be read as a header";
+  {
+    Store s = std::move(*Store::open(dir.path()));
+    write_run("a", true);
+    ASSERT_TRUE(s.runs());
+  }
+  std::ofstream(dir.path() / "index.sqlite", std::ios::trunc)
+      << "this is no database, it is a text that is long enough to be read as a header";
   std::error_code ignored;
   fs::remove(dir.path() / "index.sqlite-wal", ignored);
   auto s = Store::open(dir.path());

@@ -1,7 +1,7 @@
 // float32 to bfloat16 by integer arithmetic on the bits.
-#include "forge_args.h"
-
 #include <immintrin.h>
+
+#include "forge_args.h"
 
 extern "C" void narrow(const forge_args* p, const forge_block* b) {
   const long begin = b->index * 8L, end = begin + 8 < p->rows ? begin + 8 : p->rows;
