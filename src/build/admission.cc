@@ -26,6 +26,8 @@ namespace {
 constexpr std::string_view kImports[] = {"memcpy", "memmove", "memset", "memcmp"};
 constexpr std::uint64_t kMaxAlign = 4096;
 constexpr std::size_t kMaxFindings = 8;
+// The sweep keeps some 70 bytes for an instruction; no honest kernel comes near a megabyte of code.
+constexpr std::size_t kMaxCodeBytes = std::size_t(4) << 20;
 
 bool may_import(std::string_view name) { return std::find(std::begin(kImports), std::end(kImports), name) != std::end(kImports); }
 
@@ -158,6 +160,11 @@ class Admission {
 
   void sweep() {
     const bool allow_evex = m_plan.target.find("avx2") == std::string::npos;
+    std::size_t code_bytes = 0;
+    for (const ElfSection& s : m_object.sections)
+      if (s.allocated() && s.executable()) code_bytes += s.bytes.size();
+    if (code_bytes > kMaxCodeBytes)
+      return add("code_size", fmt::format("{} bytes of code; at most {}. Unroll less", code_bytes, kMaxCodeBytes));
     for (std::size_t i = 1; i < m_object.sections.size(); ++i) {
       const ElfSection& s = m_object.sections[i];
       if (!s.allocated() || !s.executable() || s.bytes.empty()) continue;

@@ -42,7 +42,7 @@ enum class CompilerView { best, landlock, bubblewrap, namespaces, none };
 struct CompileLimits {
   double seconds = 60;
   std::size_t memory_bytes = std::size_t(2) << 30;
-  std::size_t object_bytes = std::size_t(64) << 20;
+  std::size_t object_bytes = std::size_t(32) << 20;  // as much as the loader places
   CompilerView view = CompilerView::best;
 };
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, const CompileLimits& = {});

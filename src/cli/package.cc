@@ -61,7 +61,12 @@ int hand_in(Context& c, const Flags& f, bool timed) {
   if (const auto opened = bench->gate->open(); !opened) return c.fail(opened.error());
   if (timed)
     if (const auto floor = bench->gate->measure_floor(); !floor) return c.fail(floor.error());
-  Submission s{.package = bench->package, .milestone = timed ? "bench" : "check", .acceptance = {}, .branch_best = {}, .global_best = {}};
+  Submission s{.package = bench->package,
+               .milestone = timed ? "bench" : "check",
+               .acceptance = {},
+               .branch_best = {},
+               .global_best = {},
+               .timed = timed};
   const auto verdict = bench->gate->submit(s);
   if (!verdict) return c.fail(verdict.error());
   c.out(describe(*verdict));

@@ -307,11 +307,13 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
 
 Result<Verdict> RealGate::submit(const Submission& s) {
   FORGE_TRY(ensure_open());
-  if (m_reference && !m_floor) FORGE_TRY(measure_floor());
+  const auto& condition = s.acceptance.performance;
+  if (!s.timed && condition) return fail(Code::internal, "an untimed hand-in has a performance condition");
+  if (s.timed && m_reference && !m_floor) FORGE_TRY(measure_floor());
   FORGE_TRY_ASSIGN(Checked c, check_kernel(s.package, s.acceptance.mechanism, false));
   if (c.ended) return c.finish(*c.ended);
+  if (!s.timed) return c.finish(Verdict::passed(std::move(c.report), Measurement{}));
 
-  const auto& condition = s.acceptance.performance;
   std::vector<Side> sides{{"candidate", c.who.get(), Checking::every_call}};
   std::unique_ptr<Contestant> self;
   const double before_timing = monotonic_seconds();

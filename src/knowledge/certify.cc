@@ -73,7 +73,7 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
   FORGE_TRY(gate->open());
   FORGE_TRY_ASSIGN(const NoiseFloor floor, gate->measure_floor());
   c.floor = floor.ratio;
-  Submission hand_in{.package = mechanism, .milestone = "probe", .acceptance = {}, .branch_best = {}, .global_best = {}};
+  Submission hand_in{.package = mechanism, .milestone = "probe", .acceptance = {}, .branch_best = {}, .global_best = {}, .timed = true};
   hand_in.acceptance.performance = PerformanceCondition{Against::reference, entry.min_effect};
   hand_in.acceptance.mechanism = entry.signature;
   FORGE_TRY_ASSIGN(const Verdict verdict, gate->submit(hand_in));
