@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # kill -9 at random points of a run, then resume: nothing that was recorded is lost or asked for again, the run ends, and its
-# decisions replay. kill_resume.sh BUILD [TRIALS]
+# decisions replay. kill_resume.sh BUILD [TRIALS] [SECONDS]
 set -euo pipefail
 build="$1"
 trials="${2:-2}"
+within="${3:-20}"   # seconds in which the kill falls
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 work="$(mktemp -d)"
 trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
@@ -13,9 +14,9 @@ forge="$build/forge"
 kills=0
 for ((t = 1; t <= trials; t++)); do
   export FORGE_HOME="$work/home$t"
-  "$forge" run softmax_f32 --candidates 3 --seed "$t" >"$work/log" 2>&1 &
+  "$forge" run softmax_f32 --candidates 2 --seed "$t" >"$work/log" 2>&1 &
   pid=$!
-  sleep "$((RANDOM % 20)).$((RANDOM % 10))"
+  sleep "$((RANDOM % within)).$((RANDOM % 10))"
   # the whole group of forge's children dies by itself: they ask to be killed with their parent
   if kill -9 "$pid" 2>/dev/null; then kills=$((kills + 1)); fi
   wait "$pid" 2>/dev/null || true
