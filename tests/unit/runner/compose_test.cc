@@ -135,7 +135,7 @@ TEST(Channel, OnlyExactMessagesAreTaken) {
   EXPECT_TRUE(refused(odd, sizeof odd - 1));
   odd.header.magic = 1;
   EXPECT_TRUE(refused(odd, sizeof odd));
-  odd = done, odd.header.version = 2;
+  odd = done, odd.header.version = done.header.version + 1;
   EXPECT_TRUE(refused(odd, sizeof odd));
   odd = done, odd.header.bytes = 4;
   EXPECT_TRUE(refused(odd, sizeof odd));
