@@ -89,3 +89,36 @@ function(forge_tests)
     set_tests_properties(suite_${name} PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
   endforeach()
 endfunction()
+
+# Device code of our own, when the CUDA toolkit is there: src/device/kernels/<name>.cu -> device/<name>.sm_90a.cubin,
+# operators/<op>/oracle.cu -> plugins/<op>/oracle.sm_90a.cubin. Without nvcc the program builds all the same and says what it lacks.
+function(forge_device_code)
+  find_program(FORGE_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  if(NOT FORGE_NVCC)
+    message(STATUS "no nvcc: built without device code; GPU targets will say so")
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/kernels/*.cu ${CMAKE_SOURCE_DIR}/operators/*/oracle.cu
+       ${CMAKE_SOURCE_DIR}/knowledge/operators/*/oracle.cu)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/kernels/*.cuh)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(op ${folder} NAME)
+    get_filename_component(name ${source} NAME_WE)
+    set(out ${CMAKE_BINARY_DIR}/device)
+    if(name STREQUAL oracle)
+      set(out ${CMAKE_BINARY_DIR}/plugins/${op})
+    endif()
+    set(cubin ${out}/${name}.sm_90a.cubin)
+    add_custom_command(
+      OUTPUT ${cubin}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND ${FORGE_NVCC} -cubin -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I${CMAKE_SOURCE_DIR}/src
+              -I${CMAKE_SOURCE_DIR}/include -o ${cubin} ${source}
+      DEPENDS ${source} ${headers}
+      COMMENT "Device code ${cubin}"
+      VERBATIM)
+    list(APPEND cubins ${cubin})
+  endforeach()
+  add_custom_target(forge_device_code ALL DEPENDS ${cubins})
+endfunction()

@@ -10,7 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define FORGE_EXPERT_VERSION 1
+#define FORGE_EXPERT_VERSION 2
 typedef struct forge_expert_v1 {
   int32_t version; /* FORGE_EXPERT_VERSION */
   const char* operator_name;
@@ -26,6 +26,9 @@ typedef struct forge_expert_v1 {
   int32_t (*run)(void* self); /* on the tensors given to plan() */
   const char* (*error)(void* self);
   void (*destroy)(void* self);
+  /* GPU experts only, else NULL: called once after create(), with a context current. All work of run() goes to this CUstream;
+   * the tensors given to plan() are device memory. */
+  int32_t (*use_stream)(void* self, void* cuda_stream);
 } forge_expert_v1;
 const forge_expert_v1* forge_expert(void);
 #ifdef __cplusplus

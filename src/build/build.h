@@ -47,6 +47,12 @@ struct CompileLimits {
 };
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, const CompileLimits& = {});
 
+// nvcc for cuda targets: $FORGE_NVCC, PATH, /usr/local/cuda/bin.
+Result<std::unique_ptr<Compiler>> find_cuda_compiler();
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const fs::path& program, const CompileLimits& = {});
+// By the target's family.
+Result<std::unique_ptr<Compiler>> find_compiler(const TargetSpec&);
+
 class FakeCompiler : public Compiler {  // returns what the test put in
  public:
   tl::expected<Image, BuildFailure> next = tl::unexpected(BuildFailure{});
@@ -63,6 +69,9 @@ struct AdmissionFailure {
   std::string rule, detail;
 };
 tl::expected<void, AdmissionFailure> admit_cpu_object(const std::string& object, const LaunchPlan&);
+// Admission of a cubin, by its ELF and its 16-byte instructions alone. args_bytes: size of forge_args.
+tl::expected<void, AdmissionFailure> admit_cubin(const std::string& cubin, const LaunchPlan&, std::size_t args_bytes, const TargetSpec&);
+Result<std::vector<EntryResources>> cubin_resources(const std::string& cubin);
 
 // parse plan -> check -> header -> compile -> admit. Cached by content under cache_dir (empty: no cache).
 class Builder {
@@ -77,6 +86,11 @@ class Builder {
 
 // x86 by Zydis. From an object: all executable sections. From raw code: bytes at an address, for JIT code.
 Result<InstructionMix> disassemble_object(const std::string& object);
+// SASS by nvdisasm or cuobjdump when one is found ($FORGE_NVDISASM, PATH, /usr/local/cuda/bin); mnemonics are lower-case opcodes
+// with their modifiers ("hgmma.64x256x16.f32"). unsupported when neither is there: names what to install.
+Result<InstructionMix> disassemble_cubin(const std::string& cubin);
+// By the target's family.
+Result<InstructionMix> disassemble_image(const Image&, const TargetSpec&);
 InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& regions, const std::string& label);
 SignatureResult check_signature(const Signature&, const InstructionMix&);
 

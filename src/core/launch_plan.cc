@@ -108,6 +108,11 @@ Result<LaunchPlan> parse_launch_plan(const std::string& text, const std::string&
 }
 
 Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, std::int64_t sm_count, std::int64_t resident) {
+  return make_concrete(p, Definition{}, axes, sm_count, [resident](const LaunchSpec&, std::int64_t) -> Result<std::int64_t> { return resident; });
+}
+
+Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition&, const AxisValues& axes, std::int64_t sm_count,
+                                   const Residency& residency) {
   Names names = axes;
   for (const auto& [axis, value] : axes)
     if (value < 0 || value > kInt)
@@ -144,7 +149,6 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, 
     out.workspaces.push_back({.name = p.workspaces[i].name, .bytes = bytes, .init = p.workspaces[i].init});
   }
   Names grid_names = names;
-  grid_names["resident"] = resident;
   for (std::size_t i = 0; i < p.launches.size(); i++) {
     const LaunchSpec& l = p.launches[i];
     if (!l.when.empty()) {
@@ -153,6 +157,11 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, 
                                  std::numeric_limits<std::int64_t>::max()));
       if (!wanted) continue;
     }
+    std::int64_t scratch = 0;
+    if (!l.smem.empty()) {
+      FORGE_TRY_ASSIGN(scratch, number_of(l.smem, names, at("launch", i, "smem"), 0, std::int64_t{1} << 30));
+    }
+    FORGE_TRY_ASSIGN(grid_names["resident"], residency(l, scratch));
     FORGE_TRY_ASSIGN(const std::int64_t grid, number_of(l.grid, grid_names, at("launch", i, "grid"), 0, kInt));
     if (grid == 0) continue;
     if (grid % l.cluster != 0)
@@ -162,11 +171,13 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, 
                         .line = 0,
                         .field = at("launch", i, "grid"),
                         .fix = {}});
-    std::int64_t scratch = 0;
-    if (!l.smem.empty()) {
-      FORGE_TRY_ASSIGN(scratch, number_of(l.smem, names, at("launch", i, "smem"), 0, std::int64_t{1} << 30));
-    }
-    out.launches.push_back({.entry = l.entry, .grid = grid, .scratch_bytes = scratch});
+    out.launches.push_back({.entry = l.entry,
+                            .grid = grid,
+                            .scratch_bytes = scratch,
+                            .block = l.block.value_or(0),
+                            .cluster = l.cluster,
+                            .cooperative = l.cooperative,
+                            .pdl = l.pdl});
   }
   return out;
 }

@@ -3,6 +3,7 @@
 // Format: docs/formats/launch-plan.md. GPU-only keys are parsed here and refused for a CPU target by check_plan.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,20 +73,38 @@ bool is_identifier(const std::string&);  // a C identifier that is no C++ keywor
 struct ConcreteLaunch {
   std::string entry;
   std::int64_t grid = 0;
-  std::int64_t scratch_bytes = 0;
+  std::int64_t scratch_bytes = 0;  // cpu: one worker's scratch; cuda: dynamic shared memory of a block
+  int block = 0, cluster = 1;      // cuda: threads of a block; blocks of a cluster
+  bool cooperative = false, pdl = false;
 };
 struct ConcreteWorkspace {
   std::string name;
   std::int64_t bytes = 0;
   WorkspaceInit init = WorkspaceInit::poison;
 };
+// A tensor map in numbers, innermost dimension first. It lies inside its tensor: make_concrete checked.
+struct ConcreteMap {
+  std::string name;
+  bool in_workspace = false;  // else in a tensor
+  int index = 0;              // into inputs-then-outputs, or into workspaces
+  DType dtype = DType::f16;
+  std::int64_t offset_bytes = 0;
+  std::vector<std::int64_t> dims, stride_bytes;  // elements; bytes of dimensions 1.. (one fewer than dims)
+  std::vector<int> box;                          // tiled; empty for im2col
+  std::optional<Im2colSpec> im2col;
+  int swizzle = 0, l2 = 128;
+};
 struct ConcretePlan {
   std::vector<ConcreteLaunch> launches;                    // `when` false and grid 0 left out
   std::vector<ConcreteWorkspace> workspaces;               // all of them, plan order
   std::vector<std::pair<std::string, std::int64_t>> lets;  // plan order
+  std::vector<ConcreteMap> maps;                           // plan order; cuda
 };
 // Code::unsupported when a `requires` is false (names it); Code::bad_input for anything else, with the field.
-// resident = what `resident` means in a grid: on a CPU the number of workers.
+// `resident` in a grid: how many blocks of that launch fit the device at once, given its shared memory. On a CPU the workers.
+using Residency = std::function<Result<std::int64_t>(const LaunchSpec&, std::int64_t smem_bytes)>;
+Result<ConcretePlan> make_concrete(const LaunchPlan&, const Definition&, const AxisValues&, std::int64_t sm_count, const Residency&);
+// For plans without maps.
 Result<ConcretePlan> make_concrete(const LaunchPlan&, const AxisValues&, std::int64_t sm_count, std::int64_t resident);
 
 // The argument struct's layout (launch-plan.md section 3): inputs, outputs, workspaces, variable axes, lets.

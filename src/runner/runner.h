@@ -11,6 +11,7 @@
 #include "core/package.h"
 #include "core/verdict.h"
 #include "device/cpu.h"
+#include "device/cuda.h"
 #include "util/result.h"
 
 namespace forge {
@@ -35,6 +36,8 @@ enum class Access { read, write };
 struct Binding {
   const SharedBuffer* buffer = nullptr;
   Access access = Access::read;
+  const DeviceBuffer* device = nullptr;  // on a GPU, instead of buffer
+  std::size_t offset = 0;                // on a GPU: of the tensor from device->data(); a multiple of 256
 };
 
 // One call, for one shape: evaluated by the judge, not by the runner.
@@ -54,6 +57,13 @@ struct CallTiming {
   double inside_s = 0;   // runner's monotonic clock around zero + launches (expert: around run())
   double outside_s = 0;  // judge's clock, from before the process is continued until it says "done"
   double cpu_s = 0;      // CPU time the runner's process used during the call, all threads
+  double sm_mhz = 0;     // GPU: the SM clock, read in a kernel behind the call
+};
+// GPU: what the management library says; negative: unknown.
+struct CardState {
+  double temperature_c = -1, power_w = -1;
+  std::string throttle;  // reasons in force, empty: none
+  int processes = -1;    // that compute on the card
 };
 
 struct CodeSample {
@@ -75,6 +85,13 @@ class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests 
   // the harness in its process its own: whoever has the content may run on the judge's clock only.
   virtual RunnerResult<void> scrub() = 0;
   virtual RunnerResult<CallTiming> call() = 0;  // one timed call, scrubbed before if scrub() was not called; stopped on return
+  // The outside clock's audit, on a GPU, where a kernel could forge an event's time (docs/judging.md): each of these calls has
+  // content of its own; batch() runs the first `calls` of them pipelined, each behind a cache flush, and returns the judge's clock
+  // from before "go" to behind "done". calls = 0 measures an empty turn.
+  virtual RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) {
+    return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
+  }
+  virtual RunnerResult<double> batch(int /*calls*/) { return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"}); }
   virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty
   virtual std::string description() const = 0;                    // expert: library, version, core type
   virtual std::vector<std::string> sandbox() const = 0;           // what is in force, what is missing
@@ -83,5 +100,19 @@ class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests 
 
 RunnerResult<std::unique_ptr<Runner>> start_image_runner(const Image&, const RunnerOptions&);
 RunnerResult<std::unique_ptr<Runner>> start_expert_runner(const std::string& plugin_path, const RunnerOptions&);
+
+// The same on the first GPU: the process holds a context of its own, flushes L2 and scrubs shared and local memory before every
+// call, times by events in one stream, and loads the module anew when scrub() finds it time to (every kCallsPerModule calls).
+// An expert's plugin is a shared object (include/forge/expert.h) or a Python file (include/forge/python/README.md).
+struct CudaRunnerOptions {
+  double load_timeout_s = 60;  // a Python expert imports its framework
+  double call_timeout_s = 20;
+  std::string program;  // path of forge-runner
+  std::string python;   // path of the interpreter; empty: python3
+  TargetSpec target;
+};
+RunnerResult<std::unique_ptr<Runner>> start_cuda_image_runner(const Image&, const CudaRunnerOptions&);
+RunnerResult<std::unique_ptr<Runner>> start_cuda_expert_runner(const std::string& plugin_path, const CudaRunnerOptions&);
+CardState card_state();  // by NVML, opened at run time
 
 }  // namespace forge
