@@ -24,8 +24,7 @@ Error task_error(const OperatorFolder& op, const std::string& field, const std::
 
 // What the judge itself needs of a task, beyond what the parser checks.
 Status check_task(const OperatorFolder& op) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
-    return fail(Code::unsupported, "this processor has no AVX2", "use an x86-64 machine with AVX2 or AVX-512");
+  if (const auto native = native_cpu_target(); !native) return tl::unexpected(native.error());  // the judge itself uses AVX2
   for (const auto* tensors : {&op.definition.inputs, &op.definition.outputs})
     for (const TensorSpec& spec : *tensors)
       if (!judge_supports(spec.dtype)) {
