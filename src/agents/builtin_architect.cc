@@ -2,8 +2,8 @@
 // The built-in architecture agent: no LLM, no rules about kernels in code.
 //
 // The first plan takes the blueprint's defaults, and another value where a certified entry's advice applies. A revision is one
-// step of a greedy search around the best kernel: one structural decision (or a pair, where a constraint ties two) gets another
-// value. Which one is tried first follows from what the best kernel waits for, from entries, and from the blueprint's order;
+// step of a greedy search around the best kernel: one structural decision (or a pair, where a constraint or a dependency ties two)
+// gets another value. Which one is tried first follows from what the best kernel waits for, from entries, and from the blueprint's order;
 // where the run grants a lab, a few alternatives at once are timed against the best kernel, and the one that gains is planned.
 // When no alternative is left, the local decisions are opened once more, if the structure changed since they were; then there is
 // nothing left to decide.
@@ -43,6 +43,7 @@ class BuiltinArchitect final : public ArchitectureAgent {
   Choices advised(const PlanRequest&, Reasons&) const;
   Plan first_plan(const PlanRequest&, const Choices&, const Reasons&) const;
   Result<Plan> later_plan(const PlanRequest&);
+  bool repair(const Names&, const Choices& base, Choices& changed, Decisions& changes) const;
   std::vector<Step> steps(const PlanRequest&, const Evidence& seen, const Choices& base, const std::vector<FailureCondition>& banned) const;
   Result<std::optional<Step>> next_step(const PlanRequest&, const Evidence& seen, const Choices& base,
                                         const std::vector<FailureCondition>& banned, Reasons&);
@@ -177,53 +178,66 @@ std::set<std::string> BuiltinArchitect::moved_by(const Decisions& changes) const
   return out;
 }
 
-// All single changes of a structural decision around the base whose structure was not tried, most promising first. A change
-// that breaks a constraint is repaired by one more, if one suffices.
+// A value that breaks a constraint is repaired by one more change, if one suffices; false when none does.
+bool BuiltinArchitect::repair(const Names& names, const Choices& base, Choices& changed, Decisions& changes) const {
+  if (check_choices(m_blueprint, changed, names)) return true;
+  for (const auto& other : m_blueprint.decisions) {
+    if (other.name == changes.front().first) continue;
+    for (const auto* value : possible(other, names)) {
+      Choices pair = changed;
+      pair[other.name] = value->value;
+      if (value->value == base.at(other.name) || !check_choices(m_blueprint, pair, names)) continue;
+      changes.emplace_back(other.name, value->value);
+      changed = pair;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Structural changes around the base whose structure was not tried, most promising first: single ones; when none is left, pairs of
+// which one decision depends on the other, because such a pair can gain where each half alone loses.
 std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evidence& seen, const Choices& base,
                                           const std::vector<FailureCondition>& banned) const {
   const Names names = blueprint_names(request.definition, request.task_file, request.machine);
   const std::string around = structure_of(m_blueprint, base), limiter = diagnose(seen).limiter;
   std::vector<Step> out;
-  for (const auto& d : m_blueprint.decisions) {
-    if (!d.structural) continue;
-    for (const auto* option : possible(d, names)) {
-      if (option->value == base.at(d.name)) continue;
-      Step step{.changes = {{d.name, option->value}}, .weight = 0};
-      Choices changed = base;
-      changed[d.name] = option->value;
-      if (!check_choices(m_blueprint, changed, names)) {
-        bool repaired = false;
-        for (const auto& other : m_blueprint.decisions) {
-          if (other.name == d.name) continue;
-          for (const auto* value : possible(other, names)) {
-            Choices pair = changed;
-            pair[other.name] = value->value;
-            if (repaired || value->value == base.at(other.name) || !check_choices(m_blueprint, pair, names)) continue;
-            step.changes.emplace_back(other.name, value->value);
-            changed = pair;
-            repaired = true;
-          }
-        }
-        if (!repaired) continue;
-      }
-      if (m_tried.count(structure_of(m_blueprint, changed))) continue;
-      const auto is_banned = [&](const FailureCondition& f) {
-        return std::any_of(step.changes.begin(), step.changes.end(),
-                           [&](const auto& c) { return c.first == f.decision && c.second == f.value; });
-      };
-      if (std::any_of(banned.begin(), banned.end(), is_banned)) continue;
-      if (d.limiter == limiter) step.weight += 2;
-      for (const auto& r : request.knowledge)
-        for (const auto& a : r.advice)
-          if (a.decision == d.name && a.value == option->value)
-            step.weight += r.state == EntryState::certified ? 1 + 10 * (r.effect - 1) : 0.5;
-      if (std::any_of(request.avoided.begin(), request.avoided.end(), is_banned)) step.weight -= 5;
-      if (const auto lab = m_lab.find(step.changes.front()); lab != m_lab.end() && lab->second.base != around)
+  const auto consider = [&](Decisions changes, bool may_repair) {
+    Choices changed = base;
+    overlay(m_blueprint, changes, changed);
+    if (may_repair ? !repair(names, base, changed, changes) : !check_choices(m_blueprint, changed, names)) return;
+    if (m_tried.count(structure_of(m_blueprint, changed))) return;
+    const auto is_banned = [&](const FailureCondition& f) {
+      return std::any_of(changes.begin(), changes.end(), [&](const auto& c) { return c.first == f.decision && c.second == f.value; });
+    };
+    if (may_repair && std::any_of(banned.begin(), banned.end(), is_banned)) return;  // alone it failed; in company it may not
+    Step step{.changes = changes, .weight = 0};
+    if (find_decision(m_blueprint, changes.front().first)->limiter == limiter) step.weight += 2;
+    for (const auto& r : request.knowledge)
+      for (const auto& a : r.advice)
+        if (a.decision == changes.front().first && a.value == changes.front().second)
+          step.weight += r.state == EntryState::certified ? 1 + 10 * (r.effect - 1) : 0.5;
+    if (std::any_of(request.avoided.begin(), request.avoided.end(), is_banned)) step.weight -= 5;
+    for (const auto& change : changes)
+      if (const auto lab = m_lab.find(change); lab != m_lab.end() && (lab->second.base != around || !may_repair))
         step.weight +=
             lab->second.gain > 1 + kSmallest ? 50 * lab->second.gain : -5;  // measured around another base: a promise, or last in the queue
-      out.push_back(std::move(step));
-    }
-  }
+    out.push_back(std::move(step));
+  };
+  const auto each_change = [&](const auto& visit) {
+    for (const auto& d : m_blueprint.decisions)
+      if (d.structural)
+        for (const auto* option : possible(d, names))
+          if (option->value != base.at(d.name)) visit(d, option->value);
+  };
+  each_change([&](const BlueprintDecision& d, const std::string& value) { consider({{d.name, value}}, true); });
+  if (out.empty())
+    each_change([&](const BlueprintDecision& d, const std::string& value) {
+      each_change([&](const BlueprintDecision& e, const std::string& other) {
+        if (std::find(e.depends_on.begin(), e.depends_on.end(), d.name) != e.depends_on.end())
+          consider({{d.name, value}, {e.name, other}}, false);
+      });
+    });
   std::stable_sort(out.begin(), out.end(), [](const Step& a, const Step& b) { return a.weight > b.weight; });
   return out;
 }
@@ -261,7 +275,8 @@ Result<std::optional<Step>> BuiltinArchitect::next_step(const PlanRequest& reque
     for (std::size_t i = 0; i < batch.size(); ++i) {
       m_tried.insert(structure_of(m_blueprint, applied(batch[i])));
       const bool ran = told_apart(timed, i + 1);
-      m_lab[batch[i].changes.front()] = {structure_of(m_blueprint, base), ran ? timed[i + 1].against_first : 0};
+      if (batch[i].changes.size() == 1)
+        m_lab[batch[i].changes.front()] = {structure_of(m_blueprint, base), ran ? timed[i + 1].against_first : 0};
       if (ran && timed[i + 1].against_first > gain) gain = timed[i + 1].against_first, winner = batch[i];
     }
     if (!winner) continue;

@@ -51,6 +51,13 @@ Result<std::vector<RealGate::Built>> RealGate::build_all(const std::vector<Kerne
   return out;
 }
 
+// As many as the time allows: short calls are told apart to a percent, long ones by what a few pairs say.
+int RealGate::tuning_pairs(std::size_t sides) const {
+  constexpr int fewest = 5, most = 31;
+  if (!(m_side_seconds > 0)) return fewest;
+  return std::clamp(int(m_options.tuning_seconds / (m_side_seconds * double(sides))), fewest, most);
+}
+
 Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>& packages) {
   std::vector<Diagnostic> out(packages.size());
   std::vector<std::unique_ptr<Contestant>> who(packages.size());
@@ -79,7 +86,7 @@ Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>&
         index.push_back(i);
       }
     if (sides.empty()) return out;
-    JobPlan plan{.pairs = sides.size() <= 4 ? 7 : 5, .may_extend = false, .may_stop_early = false};
+    JobPlan plan{.pairs = tuning_pairs(sides.size()), .may_extend = false, .may_stop_early = false};
     FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "tuning"));
     if (const auto& f = job.result.failure) {
       const std::size_t broken = index[std::size_t(f->side)];

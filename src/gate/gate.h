@@ -50,6 +50,8 @@ struct GateOptions {
   std::size_t memory_bytes = std::size_t(3) << 30;  // for pools and bases
   double timing_seconds = 3;                        // aim for one paired job; the number of pairs follows from the floor
   int max_pairs = 60;
+  double wanted_effect = 0.02;  // what a job is planned to tell
+  double tuning_seconds = 1.5;  // aim for one job of unchecked timing
   bool quiet = false;
 };
 // `task.reference` is resolved here: experts, or a sealed generation from the vault.

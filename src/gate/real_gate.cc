@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kWarmRivals = 3;     // runner processes kept for the next jobs
 constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
-constexpr double kWantedEffect = 0.02;     // what a job is planned to tell
 constexpr double kForeignNote = 5;         // percent of all cores used by others that is worth a note
 constexpr int kBases = 2;                  // base pairs of the timed stage
 
@@ -173,7 +172,7 @@ JobPlan RealGate::plan_job(std::size_t sides) const {
   JobPlan plan;
   if (!m_floor) return plan;
   plan.floor = m_floor->ratio;
-  plan.pairs = pairs_needed(m_floor->sigma, m_floor->ratio, kWantedEffect);
+  plan.pairs = pairs_needed(m_floor->sigma, m_floor->ratio, m_options.wanted_effect);
   // The time of a pair comes from the reference's job, so that no candidate has a say in how often it is measured.
   if (m_side_seconds > 0) plan.pairs = std::min(plan.pairs, int(m_options.timing_seconds / (m_side_seconds * double(sides))));
   plan.pairs = std::max(kMinPairs, std::min(plan.pairs, m_options.max_pairs));

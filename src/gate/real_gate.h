@@ -91,6 +91,7 @@ class RealGate : public Gate {
   Result<Checked> check_kernel(const KernelPackage&, const Signature&, bool fresh);
   Result<Stage*> timed_stage();
   JobPlan plan_job(std::size_t sides) const;
+  int tuning_pairs(std::size_t sides) const;
   Result<Job> run_sides(Stage&, const JobPlan&, const std::vector<Side>&, const std::string& what);
   // The verdict of a checked candidate, from a job whose side 0 it is.
   Result<Verdict> conclude(Checked&, const Job&, const std::optional<PerformanceCondition>&, const NoiseFloor&);
