@@ -52,9 +52,11 @@ const char* name(JudgeKind kind) {
     case JudgeKind::relative:
       return "relative";
     case JudgeKind::exact:
+      return "exact";
+    case JudgeKind::indexes:
       break;
   }
-  return "exact";
+  return "indexes";
 }
 
 const char* name(GeneratorKind kind) {
@@ -119,6 +121,11 @@ std::int64_t element_count(const TensorSpec& tensor, const AxisValues& axes) {
 std::int64_t byte_count(const TensorSpec& tensor, const AxisValues& axes) {
   const std::int64_t count = element_count(tensor, axes);
   return bits(tensor.dtype) == 4 ? count / 2 + count % 2 : multiply(count, bits(tensor.dtype) / 8);
+}
+
+const Workload& timed_workload(const TaskFile& task, const std::string& family) {
+  const auto found = task.timed_on.find(family);
+  return found == task.timed_on.end() ? task.timed : found->second;
 }
 
 }  // namespace forge

@@ -59,9 +59,11 @@ std::int64_t byte_count(const TensorSpec&, const AxisValues&);
 
 // How an output is accepted. Every kind fails closed and names its source.
 enum class JudgeKind {
-  scaled,    // |out - ref| <= tolerance * scale, scale per element from the oracle (for a GEMM |A||B|)
+  scaled,    // |out - ref| <= tolerance * scale + relative * |ref|, scale per element from the oracle (for a GEMM |A||B|)
   relative,  // |out - ref| <= absolute + tolerance * |ref|
   exact,     // bit-equal to the oracle rounded once to the output's type
+  indexes,   // indices into the last axis of input `of`, judged through it: of[row, out[row, i]] equals the oracle's values[row, i],
+             // every index in range, none twice in a row. Which of several equal elements is taken is left to the kernel
 };
 const char* name(JudgeKind);
 
@@ -70,7 +72,9 @@ struct JudgeRule {
   JudgeKind kind = JudgeKind::relative;
   double tolerance = 0;
   double absolute = 0;
-  std::string source;  // the paper, formula or test that the tolerance comes from
+  double relative = 0;     // scaled only: for the rounding of the result itself
+  std::string of, values;  // indexes only: an input and an output, see above
+  std::string source;      // the paper, formula or test that the tolerance comes from
 };
 
 // How inputs are filled. `adversarial` is the operator's own code (include/forge/oracle.h).
@@ -112,8 +116,10 @@ struct Workload {
 
 struct TaskFile {
   std::string operator_name;
-  Workload timed;                   // the workload that is timed
-  std::vector<Workload> workloads;  // public correctness shapes
+  std::vector<std::string> families = {"cpu", "cuda"};  // of targets, where the operator makes sense
+  Workload timed;                                       // the workload that is timed
+  std::map<std::string, Workload> timed_on;             // by family, where it differs from `timed`
+  std::vector<Workload> workloads;                      // public correctness shapes
   std::vector<HiddenAxis> hidden;
   std::vector<JudgeRule> judges;  // exactly one per output
   std::vector<GeneratorRule> generators;
@@ -121,6 +127,8 @@ struct TaskFile {
   Expr flops, bytes;  // over the axes: useful work, compulsory traffic
   double workspace_limit_bytes = 1 << 28;
 };
+// What is timed on a target of this family.
+const Workload& timed_workload(const TaskFile&, const std::string& family);
 // TOML; unknown keys are errors that name file, line and key. Cross-checked against the definition.
 Result<TaskFile> parse_task_file(const std::string& toml, const std::string& file, const Definition&);
 

@@ -98,6 +98,28 @@ std::vector<HiddenAxis> read_hidden(TomlReader& toml, const Definition& d) {
   return rules;
 }
 
+// An `indexes` rule: the output has the shape of `values`, whose last axis counts the elements chosen from the last axis of `of`.
+void check_indexes(TomlReader& t, const JudgeRule& j, const Definition& d) {
+  for (const char* key : {"tolerance", "absolute"}) t.check(!t.has(key), key, "an indexes judge has no tolerance");
+  std::vector<std::string> inputs, others;
+  for (const TensorSpec& i : d.inputs) inputs.push_back(i.name);
+  for (const TensorSpec& o : d.outputs)
+    if (o.name != j.output) others.push_back(o.name);
+  t.check(std::find(inputs.begin(), inputs.end(), j.of) != inputs.end(), "of", fmt::format("'{}' has no input '{}'", d.name, j.of),
+          near(j.of, inputs));
+  t.check(std::find(others.begin(), others.end(), j.values) != others.end(), "values",
+          fmt::format("'{}' has no other output '{}'", d.name, j.values), near(j.values, others));
+  if (!t.ok()) return;
+  const TensorSpec &indices = *find_tensor(d, j.output), &of = *find_tensor(d, j.of), &values = *find_tensor(d, j.values);
+  t.check(indices.dtype == DType::i32 || indices.dtype == DType::i64, "output",
+          fmt::format("'{}' is {}, but indices are int32 or int64", indices.name, name(indices.dtype)));
+  t.check(values.shape == indices.shape, "values", fmt::format("'{}' does not have the shape of '{}'", values.name, indices.name));
+  t.check(values.dtype == of.dtype, "values", fmt::format("'{}' does not have the type of '{}'", values.name, of.name));
+  t.check(!of.shape.empty() && of.shape.size() == indices.shape.size() &&
+              std::equal(of.shape.begin(), of.shape.end() - 1, indices.shape.begin()),
+          "of", fmt::format("'{}' and '{}' may differ in their last axis only", of.name, indices.name));
+}
+
 std::vector<JudgeRule> read_judges(TomlReader& toml, const Definition& d) {
   std::vector<JudgeRule> rules;
   std::set<std::string> judged;
@@ -109,23 +131,43 @@ std::vector<JudgeRule> read_judges(TomlReader& toml, const Definition& d) {
     t.check(!t.ok() || std::find(outputs.begin(), outputs.end(), j.output) != outputs.end(), "output",
             fmt::format("'{}' has no output '{}'", d.name, j.output), near(j.output, outputs));
     t.check(judged.insert(j.output).second, "output", fmt::format("'{}' has two judges", j.output));
-    t.need_choice("kind", j.kind, {JudgeKind::scaled, JudgeKind::relative, JudgeKind::exact});
+    t.need_choice("kind", j.kind, {JudgeKind::scaled, JudgeKind::relative, JudgeKind::exact, JudgeKind::indexes});
     t.maybe("tolerance", j.tolerance);
     t.maybe("absolute", j.absolute);
+    t.maybe("relative", j.relative);
+    t.maybe("of", j.of);
+    t.maybe("values", j.values);
     t.need_text("source", j.source);
     if (!t.ok()) continue;
     t.check(j.tolerance >= 0, "tolerance", "must not be negative");
     t.check(j.absolute >= 0, "absolute", "must not be negative");
+    t.check(j.relative >= 0, "relative", "must not be negative");
+    t.check(j.kind == JudgeKind::scaled || !t.has("relative"), "relative", "only a scaled judge has a relative part",
+            "a relative judge's tolerance is relative already");
+    for (const char* key : {"of", "values"})
+      t.check((j.kind == JudgeKind::indexes) == t.has(key), key,
+              j.kind == JudgeKind::indexes ? "an indexes judge names the input that the indices point into and the output of their values"
+                                           : "only an indexes judge has it");
+    if (!t.ok()) continue;
     if (j.kind == JudgeKind::scaled) {
       t.check(j.tolerance > 0, "tolerance", "a scaled judge needs a positive tolerance");
       t.check(!t.has("absolute"), "absolute", "a scaled judge has no absolute part");
     } else if (j.kind == JudgeKind::relative) {
       t.check(j.tolerance > 0 || j.absolute > 0, "tolerance", "a relative judge needs a positive tolerance or absolute",
               "use kind = \"exact\" for equal bits");
+    } else if (j.kind == JudgeKind::indexes) {
+      check_indexes(t, j, d);
     } else {
       t.check(!t.has("tolerance"), "tolerance", "an exact judge has no tolerance");
       t.check(!t.has("absolute"), "absolute", "an exact judge has no tolerance");
     }
+  }
+  // What the indices point at is compared with the oracle's values, so these must be judged to the bit themselves.
+  for (const JudgeRule& j : rules) {
+    if (j.kind != JudgeKind::indexes || !toml.ok()) continue;
+    for (const JudgeRule& v : rules)
+      toml.check(v.output != j.values || v.kind == JudgeKind::exact, "judge",
+                 fmt::format("'{}' is judged through the values '{}', which are not judged exact", j.output, j.values));
   }
   for (const std::string& output : outputs)
     toml.check(judged.count(output) != 0, "judge", fmt::format("output '{}' has no judge", output), "write one [[judge]] for each output");
@@ -173,14 +215,42 @@ void read_cost(TomlReader& toml, TaskFile& task, const Definition& d) {
     for (const std::string& used : names_used(*expr))
       t.check(find_axis(d, used), key, fmt::format("unknown name '{}'", used), near(used, axes));
   if (!t.ok() || !toml.ok()) return;
-  const auto axis_values = complete_axes(d, task.timed.axes);
-  if (!axis_values) return;
-  for (auto [key, expr] : {std::pair{"flops", &task.flops}, std::pair{"bytes", &task.bytes}}) {
-    const auto value = evaluate(*expr, *axis_values);
-    if (!value)
-      t.add_error(key, value.error().message);
-    else
-      t.check(*value >= 0, key, fmt::format("is {} for the timed workload, must not be negative", *value));
+  for (const std::string& family : task.families) {
+    const auto axis_values = complete_axes(d, timed_workload(task, family).axes);
+    if (!axis_values) return;
+    for (auto [key, expr] : {std::pair{"flops", &task.flops}, std::pair{"bytes", &task.bytes}}) {
+      const auto value = evaluate(*expr, *axis_values);
+      if (!value)
+        t.add_error(key, value.error().message);
+      else
+        t.check(*value >= 0, key, fmt::format("is {} for the timed workload, must not be negative", *value));
+    }
+  }
+}
+
+// `families`, and what is timed instead on one of them.
+void read_families(TomlReader& toml, TaskFile& task, const Definition& d) {
+  static const std::vector<std::string> known = {"cpu", "cuda"};
+  toml.maybe("families", task.families);
+  toml.check(!task.families.empty(), "families", "names no family of targets", "there are: " + join(known, ", "));
+  for (std::size_t i = 0; i < task.families.size(); i++) {
+    const std::string& family = task.families[i];
+    const std::string key = fmt::format("families[{}]", i);
+    toml.check(std::find(known.begin(), known.end(), family) != known.end(), key, fmt::format("there is no family '{}'", family),
+               near(family, known));
+    toml.check(std::count(task.families.begin(), task.families.end(), family) == 1, key, fmt::format("'{}' stands twice", family));
+  }
+  TomlReader all = toml.table("timed_on");
+  if (!all.present()) return;
+  for (const std::string& family : known) {
+    TomlReader timed = all.table(family);
+    if (!timed.present()) continue;
+    timed.check(std::find(task.families.begin(), task.families.end(), family) != task.families.end(), "axes",
+                fmt::format("'{}' is not among the families of this operator", family));
+    Workload& w = task.timed_on[family];
+    w.name = "timed";
+    read_workload(timed, w, d);
+    check_generator(timed, w, task.generators);
   }
 }
 
@@ -201,6 +271,7 @@ Result<TaskFile> parse_task_file(const std::string& text, const std::string& fil
   task.timed.name = "timed";
   read_workload(timed, task.timed, definition);
   if (timed.present()) check_generator(timed, task.timed, task.generators);
+  read_families(toml, task, definition);
   std::set<std::string> names = {"timed"};
   for (TomlReader& t : toml.tables("workload")) {
     Workload& w = task.workloads.emplace_back();

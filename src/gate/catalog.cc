@@ -28,18 +28,41 @@ Error unknown_operator(const Paths& paths, const std::string& name) {
   return error;
 }
 
-// The expert plugins beside the oracle, by name.
-std::vector<std::pair<std::string, fs::path>> find_experts(const fs::path& plugins) {
-  static const std::string prefix = "expert-", suffix = ".so";
+// The expert plugins of a family beside the oracle, by name. On a GPU a library (.so) or a Python callable (.py).
+std::vector<std::pair<std::string, fs::path>> find_experts(const fs::path& plugins, const std::string& family) {
+  const std::string prefix = family == "cpu" ? "expert-" : family + "-expert-";
   std::vector<std::pair<std::string, fs::path>> experts;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(plugins, ignored)) {
-    const std::string file = entry.path().filename().string();
-    if (file.size() <= prefix.size() + suffix.size() || !file.starts_with(prefix) || !file.ends_with(suffix)) continue;
-    experts.emplace_back(file.substr(prefix.size(), file.size() - prefix.size() - suffix.size()), entry.path());
+    const std::string stem = entry.path().stem().string(), suffix = entry.path().extension().string();
+    if (stem.size() <= prefix.size() || !stem.starts_with(prefix) || !(suffix == ".so" || (suffix == ".py" && family != "cpu"))) continue;
+    experts.emplace_back(stem.substr(prefix.size()), entry.path());
   }
   std::sort(experts.begin(), experts.end());
   return experts;
+}
+
+struct Texts {
+  Definition definition;
+  TaskFile task;
+};
+
+Result<Texts> read_folder(const fs::path& folder, const std::string& name) {
+  Texts texts;
+  std::error_code status;
+  const fs::path definition_file = folder / "definition.json", task_file = folder / "task.toml";
+  for (const fs::path& file : {definition_file, task_file}) {
+    if (fs::exists(file, status)) continue;
+    Error error{.code = Code::not_found, .message = fmt::format("operator '{}' has no {}", name, file.filename().string())};
+    error.file = file.string();
+    error.fix = "write it as docs/formats says";
+    return fail(error);
+  }
+  FORGE_TRY_ASSIGN(const std::string definition_text, read_file(definition_file));
+  FORGE_TRY_ASSIGN(texts.definition, parse_definition(definition_text, definition_file.string()));
+  FORGE_TRY_ASSIGN(const std::string task_text, read_file(task_file));
+  FORGE_TRY_ASSIGN(texts.task, parse_task_file(task_text, task_file.string(), texts.definition));
+  return texts;
 }
 
 }  // namespace
@@ -55,25 +78,33 @@ std::vector<std::string> operator_names(const Paths& paths) {
   return names;
 }
 
-Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name) {
+std::vector<std::string> operator_names(const Paths& paths, const std::string& family) {
+  std::vector<std::string> names = operator_names(paths);
+  std::erase_if(names, [&](const std::string& name) {
+    const auto texts = read_folder(paths.data / "operators" / name, name);
+    return !texts || std::ranges::count(texts->task.families, family) == 0;
+  });
+  return names;
+}
+
+Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name, const std::string& family) {
   if (!is_plain_name(name)) return fail(Code::bad_input, fmt::format("'{}' is not an operator name", name), "use letters, digits, _ and -");
   OperatorFolder result;
   result.folder = paths.data / "operators" / name;
   std::error_code status;
   if (!fs::is_directory(result.folder, status)) return fail(unknown_operator(paths, name));
-
-  const fs::path definition_file = result.folder / "definition.json", task_file = result.folder / "task.toml";
-  for (const fs::path& file : {definition_file, task_file}) {
-    if (fs::exists(file, status)) continue;
-    Error error{.code = Code::not_found, .message = fmt::format("operator '{}' has no {}", name, file.filename().string())};
-    error.file = file.string();
-    error.fix = "write it as docs/formats says";
+  FORGE_TRY_ASSIGN(Texts texts, read_folder(result.folder, name));
+  result.definition = std::move(texts.definition), result.task = std::move(texts.task);
+  result.family = family.empty() ? result.task.families.front() : family;
+  if (std::ranges::count(result.task.families, result.family) == 0) {
+    Error error{
+        .code = Code::unsupported,
+        .message = fmt::format("operator '{}' is made for {} only, not for {}", name, join(result.task.families, ", "), result.family)};
+    error.file = (result.folder / "task.toml").string(), error.field = "families";
+    error.fix = fmt::format("take a target of that family: --target {}:...", result.task.families.front());
     return fail(error);
   }
-  FORGE_TRY_ASSIGN(const std::string definition_text, read_file(definition_file));
-  FORGE_TRY_ASSIGN(result.definition, parse_definition(definition_text, definition_file.string()));
-  FORGE_TRY_ASSIGN(const std::string task_text, read_file(task_file));
-  FORGE_TRY_ASSIGN(result.task, parse_task_file(task_text, task_file.string(), result.definition));
+  result.task.timed = timed_workload(result.task, result.family);
 
   result.oracle = paths.plugins / name / "oracle.so";
   if (!fs::exists(result.oracle, status)) {
@@ -83,7 +114,7 @@ Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name
                                                                 : "write oracle.cc in the operator's folder, then build";
     return fail(error);
   }
-  result.experts = find_experts(paths.plugins / name);
+  result.experts = find_experts(paths.plugins / name, result.family);
   return result;
 }
 

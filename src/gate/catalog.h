@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators as folders: operators/<name>/definition.json + task.toml, with the plugins oracle.so and expert-<name>.so.
+// Operators as folders: operators/<name>/definition.json + task.toml, with the plugins oracle.so and, by family of the target,
+// expert-<name>.so (cpu), cuda-expert-<name>.so and cuda-expert-<name>.py (cuda).
 #pragma once
 #include <string>
 #include <vector>
@@ -11,11 +12,14 @@ namespace forge {
 
 struct OperatorFolder {
   Definition definition;
-  TaskFile task;
+  TaskFile task;       // `timed` is what is timed on this family
+  std::string family;  // "cpu", "cuda"
   fs::path folder, oracle;
-  std::vector<std::pair<std::string, fs::path>> experts;  // name, plugin
+  std::vector<std::pair<std::string, fs::path>> experts;  // of the family: name, plugin
 };
-Result<OperatorFolder> load_operator(const Paths&, const std::string& name);  // not_found lists what there is
-std::vector<std::string> operator_names(const Paths&);
+// An empty family: the operator's first. Code::not_found lists what there is, Code::unsupported: not made for this family.
+Result<OperatorFolder> load_operator(const Paths&, const std::string& name, const std::string& family = "cpu");
+std::vector<std::string> operator_names(const Paths&);                             // all folders
+std::vector<std::string> operator_names(const Paths&, const std::string& family);  // those whose task file reads and names the family
 
 }  // namespace forge

@@ -145,6 +145,88 @@ TEST(TaskFile, RefusesAndSaysWhere) {
                  parse);
 }
 
+TEST(TaskFile, FamiliesAndWhatIsTimedOnThem) {
+  const auto both = parse(kGood);
+  EXPECT_EQ(both->families, (std::vector<std::string>{"cpu", "cuda"}));
+  EXPECT_EQ(timed_workload(*both, "cuda").axes.at("M"), 1024);
+  const std::string timed = "[timed]\naxes = { M = 1024 }\n",
+                    on = timed + "[timed_on.cuda]\naxes = { M = 8192 }\ngenerator = \"shifted\"\n";
+  const auto own = parse(replaced(kGood, timed, on));
+  ASSERT_TRUE(own) << own.error().text();
+  EXPECT_EQ(timed_workload(*own, "cuda").axes.at("M"), 8192);
+  EXPECT_EQ(timed_workload(*own, "cuda").generator, "shifted");
+  EXPECT_EQ(timed_workload(*own, "cpu").axes.at("M"), 1024);
+  const auto gpu = parse(replaced(kGood, "format = 1", "format = 1\nfamilies = [\"cuda\"]"));
+  ASSERT_TRUE(gpu) << gpu.error().text();
+  EXPECT_EQ(gpu->families, (std::vector<std::string>{"cuda"}));
+  const std::string good = replaced(kGood, timed, on);
+  expect_refused(good.c_str(),
+                 {
+                     {"format = 1", "format = 1\nfamilies = []", "families", "names no family", 2},
+                     {"format = 1", "format = 1\nfamilies = [\"gpu\"]", "families[0]", "no family 'gpu'"},
+                     {"format = 1", "format = 1\nfamilies = [\"cpu\", \"cpu\"]", "families[0]", "stands twice"},
+                     {"format = 1", "format = 1\nfamilies = [\"cpu\"]", "timed_on.cuda.axes", "'cuda' is not among", 9},
+                     {"timed_on.cuda", "timed_on.hip", "timed_on.hip", "unknown", 7},
+                     {"{ M = 8192 }", "{ M = 0 }", "timed_on.cuda.axes.M", "not between 1", 8},
+                     {"generator = \"shifted\"", "generator = \"shiftd\"", "timed_on.cuda.generator", "did you mean 'shifted'", 9},
+                 },
+                 parse);
+}
+
+TEST(TaskFile, IndexesAreJudgedThroughAnInput) {
+  const auto definition = *parse_definition(R"JSON({"name": "topk", "op_type": "topk",
+    "axes": {"rows": {"type": "var"}, "columns": {"type": "const", "value": 64}, "k": {"type": "const", "value": 8}},
+    "inputs": {"x": {"shape": ["rows", "columns"], "dtype": "float32"}, "h": {"shape": ["columns"], "dtype": "float16"}},
+    "outputs": {"values": {"shape": ["rows", "k"], "dtype": "float32"}, "indices": {"shape": ["rows", "k"], "dtype": "int32"}},
+    "reference": "def run(x, h):\n  return 0\n"})JSON",
+                                            "definition.json");
+  const std::string good = R"TOML(format = 1
+operator = "topk"
+timed.axes = { rows = 4 }
+cost = { flops = 0, bytes = "rows" }
+[[generator]]
+name = "normal"
+kind = "normal"
+[[judge]]
+output = "values"
+kind = "exact"
+source = "definition"
+[[judge]]
+output = "indices"
+kind = "indexes"
+of = "x"
+values = "values"
+source = "definition"
+)TOML";
+  const auto parse_topk = [&](const std::string& text) { return parse_task_file(text, "task.toml", definition); };
+  const auto task = parse_topk(good);
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->judges[1].kind, JudgeKind::indexes);
+  EXPECT_EQ(task->judges[1].of, "x");
+  EXPECT_EQ(task->judges[1].values, "values");
+  EXPECT_STREQ(name(JudgeKind::indexes), "indexes");
+  expect_refused(good.c_str(),
+                 {
+                     {"of = \"x\"\n", "", "judge[1].of", "names the input", 12},
+                     {"of = \"x\"", "of = \"y\"", "judge[1].of", "no input 'y'", 15},
+                     {"of = \"x\"", "of = \"h\"", "judge[1].values", "does not have the type of 'h'", 16},
+                     {"values = \"values\"", "values = \"indices\"", "judge[1].values", "no other output 'indices'", 16},
+                     {"values = \"values\"", "values = \"values\"\ntolerance = 1", "judge[1].tolerance", "no tolerance", 17},
+                     {"values = \"values\"", "values = \"values\"\nrelative = 1", "judge[1].relative", "only a scaled", 17},
+                     {"kind = \"exact\"", "kind = \"exact\"\nof = \"x\"", "judge[0].of", "only an indexes", 11},
+                     {"kind = \"exact\"", "kind = \"relative\"\ntolerance = 1", "judge", "not judged exact"},
+                     {"output = \"indices\"\nkind = \"indexes\"\nof = \"x\"\nvalues = \"values\"",
+                      "output = \"indices\"\nkind = \"exact\"\nvalues = \"values\"", "judge[1].values", "only an indexes", 15},
+                 },
+                 parse_topk);
+}
+
+TEST(TaskFile, AScaledJudgeMayHaveARelativePart) {
+  const auto task = parse(replaced(kGood, "tolerance = 2e-6", "tolerance = 2e-6\nrelative = 5e-4"));
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->judges[0].relative, 5e-4);
+}
+
 TEST(TaskFile, RelativeAndExactJudges) {
   const std::string scaled = "kind = \"scaled\"\ntolerance = 2e-6";
   EXPECT_TRUE(parse(replaced(kGood, scaled, "kind = \"exact\"")));

@@ -30,6 +30,46 @@ TEST(Catalog, FindsExpertsByName) {
   EXPECT_EQ(op->experts[1].first, "zeta");
 }
 
+TEST(Catalog, ExpertsAndTimingAreTheFamilys) {
+  auto home = TempDir::make();
+  ASSERT_TRUE(home);
+  const fs::path data = home->path() / "data", plugins = home->path() / "plugins/toy_affine";
+  const Paths paths{.data = data, .plugins = home->path() / "plugins", .home = data};
+  fs::create_directories(data / "operators");
+  fs::create_directories(plugins);
+  fs::copy(toy_paths().data / "operators/toy_affine", data / "operators/toy_affine");
+  for (const char* file : {"oracle.so", "expert-a.so", "expert-a.py", "cuda-expert-b.so", "cuda-expert-c.py", "cuda-expert-d.txt"})
+    ASSERT_TRUE(write_file_atomic(plugins / file, ""));
+  const fs::path task = data / "operators/toy_affine/task.toml";
+  const std::string text = *read_file(task);
+  const auto timed = load_operator(paths, "toy_affine");
+  ASSERT_TRUE(timed) << timed.error().text();
+  const auto [axis, value] = *timed->task.timed.axes.begin();
+  ASSERT_TRUE(write_file_atomic(task, text + "\n[timed_on.cuda]\naxes = { " + axis + " = 77 }\n"));
+
+  const auto cpu = load_operator(paths, "toy_affine"), cuda = load_operator(paths, "toy_affine", "cuda");
+  ASSERT_TRUE(cpu && cuda);
+  EXPECT_EQ(cpu->task.timed.axes.at(axis), value);
+  EXPECT_EQ(cuda->task.timed.axes.at(axis), 77);
+  ASSERT_EQ(cpu->experts.size(), 1u);
+  EXPECT_EQ(cpu->experts[0].first, "a");
+  ASSERT_EQ(cuda->experts.size(), 2u);
+  EXPECT_EQ(cuda->experts[0].first, "b");
+  EXPECT_EQ(cuda->experts[1].second, plugins / "cuda-expert-c.py");
+  EXPECT_EQ(operator_names(paths, "cuda"), operator_names(paths));
+
+  ASSERT_TRUE(write_file_atomic(task, "families = [\"cuda\"]\n" + text));
+  const auto refused = load_operator(paths, "toy_affine");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unsupported);
+  EXPECT_EQ(refused.error().field, "families");
+  const auto any = load_operator(paths, "toy_affine", "");
+  ASSERT_TRUE(any) << any.error().text();
+  EXPECT_EQ(any->family, "cuda");
+  EXPECT_TRUE(operator_names(paths, "cpu").empty());
+  EXPECT_EQ(operator_names(paths, "cuda").size(), 1u);
+}
+
 TEST(Catalog, AnUnknownOperatorListsTheKnownOnes) {
   const auto op = load_operator(toy_paths(), "toy_afine");
   ASSERT_FALSE(op);
