@@ -59,7 +59,7 @@ std::int64_t byte_count(const TensorSpec&, const AxisValues&);
 
 // How an output is accepted. Every kind fails closed and names its source.
 enum class JudgeKind {
-  scaled,    // |out - ref| <= tolerance * scale + relative * |ref|, scale per element from the oracle (for a GEMM |A||B|)
+  scaled,    // |out - ref| <= absolute + relative * |ref| + tolerance * scale, scale per element from the oracle (for a GEMM |A||B|)
   relative,  // |out - ref| <= absolute + tolerance * |ref|
   exact,     // bit-equal to the oracle rounded once to the output's type
   indexes,   // indices into the last axis of input `of`, judged through it: of[row, out[row, i]] equals the oracle's values[row, i],

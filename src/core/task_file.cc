@@ -151,7 +151,6 @@ std::vector<JudgeRule> read_judges(TomlReader& toml, const Definition& d) {
     if (!t.ok()) continue;
     if (j.kind == JudgeKind::scaled) {
       t.check(j.tolerance > 0, "tolerance", "a scaled judge needs a positive tolerance");
-      t.check(!t.has("absolute"), "absolute", "a scaled judge has no absolute part");
     } else if (j.kind == JudgeKind::relative) {
       t.check(j.tolerance > 0 || j.absolute > 0, "tolerance", "a relative judge needs a positive tolerance or absolute",
               "use kind = \"exact\" for equal bits");

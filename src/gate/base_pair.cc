@@ -101,7 +101,7 @@ std::int64_t store_range(const JudgeRule& rule, const TensorSpec& spec, const do
     }
     double bound;
     if (rule.kind == JudgeKind::scaled) {
-      bound = rule.tolerance * scale[i] + rule.relative * std::fabs(static_cast<double>(value[i]));
+      bound = rule.absolute + rule.relative * std::fabs(static_cast<double>(value[i])) + rule.tolerance * scale[i];
       reinterpret_cast<float*>(to.bound.data())[first + i] = static_cast<float>(bound);
     } else {
       bound = rule.absolute + rule.tolerance * std::fabs(static_cast<double>(value[i]));

@@ -42,7 +42,7 @@ struct JudgeContext {
 // the tightest one in use (2.1e-5). A rule as tight as float itself should be `exact`.
 struct BaseOutput {
   Block expected;
-  Block bound;  // `scaled` only: tolerance * scale + relative * |expected| per element
+  Block bound;  // `scaled` only: what the rule allows per element
 };
 
 struct BasePair {

@@ -124,7 +124,6 @@ TEST(TaskFile, RefusesAndSaysWhere) {
                      {"tolerance = 2e-6", "tolerance = 0", "judge[0].tolerance", "positive tolerance", 27},
                      {"tolerance = 2e-6", "tolerance = inf", "judge[0].tolerance", "finite", 27},
                      {"tolerance = 2e-6", "tolerence = 2e-6", "judge[0].tolerence", "did you mean 'tolerance'", 27},
-                     {"tolerance = 2e-6", "tolerance = 2e-6\nabsolute = 1", "judge[0].absolute", "no absolute part", 28},
                      {"source = \"Higham\"", "", "judge[0].source", "missing", 24},
                      {"source = \"Higham\"", "source = \"\"", "judge[0].source", "must not be empty", 28},
                      {"[[judge]]", "[[judges]]", "judges", "did you mean 'judge'", 24},
@@ -221,10 +220,11 @@ source = "definition"
                  parse_topk);
 }
 
-TEST(TaskFile, AScaledJudgeMayHaveARelativePart) {
-  const auto task = parse(replaced(kGood, "tolerance = 2e-6", "tolerance = 2e-6\nrelative = 5e-4"));
+TEST(TaskFile, AScaledJudgeMayHaveRelativeAndAbsoluteParts) {
+  const auto task = parse(replaced(kGood, "tolerance = 2e-6", "tolerance = 2e-6\nrelative = 5e-4\nabsolute = 3e-8"));
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->judges[0].relative, 5e-4);
+  EXPECT_EQ(task->judges[0].absolute, 3e-8);
 }
 
 TEST(TaskFile, RelativeAndExactJudges) {

@@ -111,9 +111,9 @@ class Bench {
       if (rule.kind == JudgeKind::exact) {
         ratio = got == fill::bf16_to_float(fill::float_to_bf16(static_cast<float>(expected))) ? 0 : INFINITY;
       } else {
-        const double bound = rule.kind == JudgeKind::scaled
-                                 ? rule.tolerance * t.scale[static_cast<std::size_t>(i)] + rule.relative * std::fabs(expected)
-                                 : rule.absolute + rule.tolerance * std::fabs(expected);
+        const double bound = rule.kind == JudgeKind::scaled ? rule.tolerance * t.scale[static_cast<std::size_t>(i)] +
+                                                                  rule.relative * std::fabs(expected) + rule.absolute
+                                                            : rule.absolute + rule.tolerance * std::fabs(expected);
         const double error = std::fabs(got - expected);
         ratio = error == 0 ? 0 : error / bound;
       }
