@@ -59,12 +59,6 @@ struct CallTiming {
   double cpu_s = 0;      // CPU time the runner's process used during the call, all threads
   double sm_mhz = 0;     // GPU: the SM clock, read in a kernel behind the call
 };
-// GPU: what the management library says; negative: unknown.
-struct CardState {
-  double temperature_c = -1, power_w = -1;
-  std::string throttle;  // reasons in force, empty: none
-  int processes = -1;    // that compute on the card
-};
 
 struct CodeSample {
   std::string mapping;
@@ -113,6 +107,5 @@ struct CudaRunnerOptions {
 };
 RunnerResult<std::unique_ptr<Runner>> start_cuda_image_runner(const Image&, const CudaRunnerOptions&);
 RunnerResult<std::unique_ptr<Runner>> start_cuda_expert_runner(const std::string& plugin_path, const CudaRunnerOptions&);
-CardState card_state();  // by NVML, opened at run time
 
 }  // namespace forge

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/nvml.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+
+namespace forge {
+namespace {
+
+using Device = void*;
+struct ProcessInfo {  // nvmlProcessInfo_t, version 2 and 3
+  unsigned pid;
+  unsigned long long used;
+  unsigned instance, compute_instance;
+};
+struct Nvml {
+  int (*init)() = nullptr;
+  int (*device)(unsigned, Device*) = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
+  int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*power)(Device, unsigned*) = nullptr;
+  int (*reasons)(Device, unsigned long long*) = nullptr;
+  int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+  Device card = nullptr;
+  bool ready = false;
+};
+
+const Nvml& nvml() {
+  static const Nvml opened = [] {
+    Nvml n;
+    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return n;
+    const auto find = [&](auto& to, const char* symbol) { to = reinterpret_cast<std::decay_t<decltype(to)>>(dlsym(library, symbol)); };
+    find(n.init, "nvmlInit_v2");
+    find(n.device, "nvmlDeviceGetHandleByIndex_v2");
+    find(n.driver_version, "nvmlSystemGetDriverVersion");
+    find(n.temperature, "nvmlDeviceGetTemperature");
+    find(n.power, "nvmlDeviceGetPowerUsage");
+    find(n.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find(n.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    n.ready = n.init && n.device && n.init() == 0 && n.device(0, &n.card) == 0;
+    return n;
+  }();
+  return opened;
+}
+
+// nvmlClocksThrottleReasons, bit by bit; idle (1) and application clocks (2) are no throttling.
+constexpr struct {
+  unsigned long long bit;
+  const char* text;
+} kReasons[] = {{0x4, "power cap"},          {0x8, "hardware slowdown"},  {0x20, "thermal slowdown (software)"},
+                {0x40, "thermal slowdown"}, {0x80, "power brake"},       {0x10, "sync boost"}};
+
+}  // namespace
+
+CardState card_state() {
+  CardState s;
+  const Nvml& n = nvml();
+  if (!n.ready) return s;
+  unsigned value = 0;
+  if (n.temperature && n.temperature(n.card, 0, &value) == 0) s.temperature_c = value;
+  if (n.power && n.power(n.card, &value) == 0) s.power_w = value / 1e3;
+  unsigned long long reasons = 0;
+  if (n.reasons && n.reasons(n.card, &reasons) == 0)
+    for (const auto& r : kReasons)
+      if (reasons & r.bit) s.throttle += (s.throttle.empty() ? "" : ", ") + std::string(r.text);
+  ProcessInfo list[64];
+  unsigned count = 64;
+  if (n.processes && n.processes(n.card, &count, list) == 0) s.processes = static_cast<int>(count);
+  return s;
+}
+
+std::string nvml_driver_version() {
+  char text[96] = {};
+  const Nvml& n = nvml();
+  if (n.ready && n.driver_version && n.driver_version(text, sizeof text) == 0) return text;
+  return "unknown: no libnvidia-ml.so.1";
+}
+
+}  // namespace forge
