@@ -41,6 +41,8 @@ endfunction()
 
 # operators/<op>/oracle.cc -> plugins/<op>/oracle.so; operators/<op>/experts/cpu/<name>.cc -> plugins/<op>/expert-<name>.so.
 # An expert file names its libraries, or imported CMake targets, in a comment line "// link: dnnl OpenMP::OpenMP_CXX".
+# operators/<op>/experts/cuda/<name>.cc -> plugins/<op>/cuda-expert-<name>.so, when the header of its line "// needs: cublasLt.h" is
+# found: it opens its libraries at run time. operators/<op>/experts/cuda/<name>.py is copied to plugins/<op>/cuda-expert-<name>.py.
 function(forge_operators)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/operators/*/definition.json
@@ -64,6 +66,33 @@ function(forge_operators)
       target_compile_options(expert_${op}_${name} PRIVATE -O3)
       set_target_properties(expert_${op}_${name} PROPERTIES PREFIX "" OUTPUT_NAME expert-${name} LIBRARY_OUTPUT_DIRECTORY ${out})
     endforeach()
+    forge_cuda_experts(${op} ${folder} ${out})
+  endforeach()
+endfunction()
+
+function(forge_cuda_experts op folder out)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/experts/cuda/*.cc)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    file(STRINGS ${source} needs REGEX "^// needs:")
+    string(REGEX REPLACE "^// needs: *" "" header "${needs}")
+    string(MAKE_C_IDENTIFIER "FORGE_FOLDER_OF_${header}" found)
+    find_path(${found} ${header} HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+    if(NOT ${found})
+      message(STATUS "no ${header}: built without the expert ${name} of ${op}")
+      continue()
+    endif()
+    add_library(cuda_expert_${op}_${name} MODULE ${source})
+    target_link_libraries(cuda_expert_${op}_${name} PRIVATE forge_flags)
+    target_include_directories(cuda_expert_${op}_${name} SYSTEM PRIVATE ${${found}} /usr/local/cuda/include)
+    target_link_options(cuda_expert_${op}_${name} PRIVATE -static-libstdc++ -static-libgcc)  # a bare CUDA machine may lack them
+    set_target_properties(cuda_expert_${op}_${name} PROPERTIES PREFIX "" OUTPUT_NAME cuda-expert-${name} LIBRARY_OUTPUT_DIRECTORY ${out})
+  endforeach()
+  file(GLOB scripts CONFIGURE_DEPENDS ${folder}/experts/cuda/*.py)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    file(REAL_PATH ${script} source)  # one file may serve several operators through links
+    configure_file(${source} ${out}/cuda-expert-${name}.py COPYONLY)
   endforeach()
 endfunction()
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For experts written in C++: adapts a class to the C ABI of expert.h, and picks the fastest of several ways to call a library.
+// An expert on a GPU also has use_stream(void* stream).
 // The class has: T(int threads, const int32_t* cores); void plan(const std::vector<forge_tensor>& inputs, ... outputs);
 // void prepare(); void run(); std::string describe() const. It throws std::exception to refuse.
 #pragma once
@@ -194,6 +195,14 @@ struct Adapter {
   static int32_t run(void* p) {
     return self(p).guarded([&] { self(p).expert->run(); });
   }
+  static int32_t use_stream(void* p, void* stream) {
+    Adapter& a = self(p);
+    if constexpr (requires(T & t) { t.use_stream(stream); }) {
+      if (!a.expert) return 1;
+      return a.guarded([&] { a.expert->use_stream(stream); });
+    }
+    return 1;
+  }
   static const char* error_text(void* p) { return self(p).error.c_str(); }
   static void destroy(void* p) { delete static_cast<Adapter*>(p); }
 };
@@ -201,8 +210,20 @@ struct Adapter {
 template <class T>
 const forge_expert_v1* adapt(const char* operator_name, const char* name, bool composed, bool allocates_in_run) {
   using A = Adapter<T>;
-  static const forge_expert_v1 table{FORGE_EXPERT_VERSION, operator_name, name,       composed, allocates_in_run, A::create,
-                                     A::describe,          A::plan,       A::prepare, A::run,   A::error_text,    A::destroy};
+  constexpr bool on_gpu = requires(T & t, void* stream) { t.use_stream(stream); };
+  static const forge_expert_v1 table{FORGE_EXPERT_VERSION,
+                                     operator_name,
+                                     name,
+                                     composed,
+                                     allocates_in_run,
+                                     A::create,
+                                     A::describe,
+                                     A::plan,
+                                     A::prepare,
+                                     A::run,
+                                     A::error_text,
+                                     A::destroy,
+                                     on_gpu ? A::use_stream : nullptr};
   return &table;
 }
 

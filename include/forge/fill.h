@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For oracles (C++): a small seeded source of numbers for adversarial content, and bfloat16 <-> float32.
+// For oracles (C++): a small seeded source of numbers for adversarial content, and bfloat16 and float16 <-> float32.
 // A plugin links nothing of forge, so this is all in the header.
 #pragma once
 #include <bit>
@@ -40,6 +40,25 @@ inline float bf16_to_float(std::uint16_t bits) { return std::bit_cast<float>(sta
 inline std::uint16_t float_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// Exact, without branches: the fraction is placed where float32 has it, and a power of two repairs the exponent.
+inline float f16_to_float(std::uint16_t bits) {
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7fffu) << 13, sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+  const std::uint32_t finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+  return std::bit_cast<float>(sign | ((bits & 0x7c00u) == 0x7c00u ? magnitude | 0x7f800000u : finite));
+}
+
+// Rounds to nearest, ties to even, into the subnormal range and to infinity; for values that are not NaN.
+inline std::uint16_t float_to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // half an ulp beyond 65504
+  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 leaves multiples of 2^-24 in the fraction
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+  }
+  return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 
 }  // namespace forge::fill
