@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <new>
 
+#include "gate/compare.h"
 #include "gate/generators.h"
 #include "gate/numeric.h"
 #include "util/random.h"
@@ -44,7 +46,9 @@ const JudgeRule& rule_of(const TaskFile& task, const std::string& output) {
   std::abort();  // Judge::make refuses such a task
 }
 
-DType stored_type(const JudgeRule& rule, const TensorSpec& output) { return rule.kind == JudgeKind::exact ? output.dtype : DType::f32; }
+DType stored_type(const JudgeRule& rule, const TensorSpec& output) {
+  return rule.kind == JudgeKind::exact || rule.kind == JudgeKind::indexes ? output.dtype : DType::f32;
+}
 
 InputViews input_views(const Definition& definition, const AxisValues& axes, const std::vector<void*>& data,
                        const std::vector<double>& scalars) {
@@ -86,28 +90,18 @@ namespace {
 std::int64_t store_range(const JudgeRule& rule, const TensorSpec& spec, const double* expected, const double* scale, std::int64_t first,
                          std::int64_t count, BaseOutput& to) {
   std::int64_t unusable = -1;
-  if (rule.kind == JudgeKind::exact) {
+  if (rule.kind == JudgeKind::exact || rule.kind == JudgeKind::indexes) {
     for (std::int64_t i = 0; i < count; ++i)
       encode(spec.dtype, expected[i], to.expected.data() + static_cast<std::size_t>(first + i) * bytes_of(spec.dtype));
     return unusable;
   }
+  const rules::Element element = element_rule(rule, spec.dtype);
   auto* value = reinterpret_cast<float*>(to.expected.data()) + first;
   for (std::int64_t i = 0; i < count; ++i) {
-    value[i] = static_cast<float>(expected[i]);
-    if (spec.dtype != DType::f32) {  // a value beyond the output's range is infinite there
-      std::int64_t room = 0;
-      encode(spec.dtype, expected[i], &room);
-      if (std::isinf(decode(spec.dtype, &room))) value[i] = static_cast<float>(decode(spec.dtype, &room));
-    }
-    double bound;
-    if (rule.kind == JudgeKind::scaled) {
-      bound = rule.absolute + rule.relative * std::fabs(static_cast<double>(value[i])) + rule.tolerance * scale[i];
-      reinterpret_cast<float*>(to.bound.data())[first + i] = static_cast<float>(bound);
-    } else {
-      bound = rule.absolute + rule.tolerance * std::fabs(static_cast<double>(value[i]));
-    }
-    // An infinite or NaN bound on a finite value would accept anything, or nothing.
-    if (std::isfinite(value[i]) && !(static_cast<float>(bound) >= 0 && std::isfinite(static_cast<float>(bound)))) unusable = first + i;
+    value[i] = std::bit_cast<float>(static_cast<std::uint32_t>(rules::stored_bits(element, expected[i])));
+    const double bound = rules::bound_of(element, value[i], rule.kind == JudgeKind::scaled ? scale[i] : 0);
+    if (rule.kind == JudgeKind::scaled) reinterpret_cast<float*>(to.bound.data())[first + i] = static_cast<float>(bound);
+    if (rules::unusable(value[i], bound)) unusable = first + i;
   }
   return unusable;
 }
@@ -147,30 +141,46 @@ Status ask_oracle(JudgeContext& context, const AxisValues& axes, const std::vect
 
 }  // namespace
 
-Result<std::shared_ptr<BasePair>> make_base(JudgeContext& context, const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed,
-                                            int variant) {
-  const Definition& definition = context.op.definition;
-  auto base = std::make_shared<BasePair>();
+Result<DrawnInputs> draw_inputs(JudgeContext& context, const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed, int variant) {
+  DrawnInputs drawn;
   Random random(seed);
   std::vector<void*> data;
-  for (const TensorSpec& spec : definition.inputs) {
+  for (const TensorSpec& spec : context.op.definition.inputs) {
     if (spec.scalar) {
       std::int64_t room = 0;
       encode(spec.dtype, draw_scalar(rule, spec.name, context.scalar_seed ^ std::hash<std::string>{}(rule.name + "/" + spec.name)), &room);
-      base->scalars.push_back(decode(spec.dtype, &room));
-      base->inputs.emplace_back();
+      drawn.scalars.push_back(decode(spec.dtype, &room));
+      drawn.inputs.emplace_back();
     } else {
-      base->inputs.emplace_back(static_cast<std::size_t>(byte_count(spec, axes)));
+      drawn.inputs.emplace_back(static_cast<std::size_t>(byte_count(spec, axes)));
       const std::uint64_t tensor_seed = random.next();
       if (rule.kind != GeneratorKind::adversarial)
-        fill_tensor(rule, spec.name, spec.dtype, tensor_seed, base->inputs.back().data(), element_count(spec, axes), context.team);
+        fill_tensor(rule, spec.name, spec.dtype, tensor_seed, drawn.inputs.back().data(), element_count(spec, axes), context.team);
     }
-    data.push_back(base->inputs.back().data());
+    data.push_back(drawn.inputs.back().data());
   }
-  const InputViews inputs = input_views(definition, axes, data, base->scalars);
-  if (rule.kind == GeneratorKind::adversarial) FORGE_TRY(context.oracle.adversarial(inputs.views, random.next(), variant));
+  if (rule.kind == GeneratorKind::adversarial) {
+    const InputViews inputs = input_views(context.op.definition, axes, data, drawn.scalars);
+    FORGE_TRY(context.oracle.adversarial(inputs.views, random.next(), variant));
+  }
+  return drawn;
+}
+
+Result<std::shared_ptr<BasePair>> make_base(JudgeContext& context, const AxisValues& axes, DrawnInputs drawn) {
+  auto base = std::make_shared<BasePair>();
+  std::vector<void*> data;
+  for (const Block& input : drawn.inputs) data.push_back(input.data());
+  base->inputs = std::move(drawn.inputs);
+  base->scalars = std::move(drawn.scalars);
+  const InputViews inputs = input_views(context.op.definition, axes, data, base->scalars);
   FORGE_TRY(ask_oracle(context, axes, inputs.views, *base));
   return base;
+}
+
+Result<std::shared_ptr<BasePair>> make_base(JudgeContext& context, const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed,
+                                            int variant) {
+  FORGE_TRY_ASSIGN(DrawnInputs drawn, draw_inputs(context, axes, rule, seed, variant));
+  return make_base(context, axes, std::move(drawn));
 }
 
 }  // namespace forge

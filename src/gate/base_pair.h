@@ -37,7 +37,7 @@ struct JudgeContext {
   std::uint64_t scalar_seed;  // scalar inputs keep one value per generator: they are part of the call, not of the buffers
 };
 
-// Expected values are kept as float, infinite where the output's type overflows; for an `exact` judge as the output's own bits.
+// Expected values are kept as float, infinite where the output's type overflows; for an `exact` or `indexes` judge as the output's own bits.
 // Rounding the fp64 answer to float is off by at most 2^-24 (6e-8) of it, so a tolerance t on the value acts as t +- 6e-8: 0.3 % of
 // the tightest one in use (2.1e-5). A rule as tight as float itself should be `exact`.
 struct BaseOutput {
@@ -51,7 +51,13 @@ struct BasePair {
   std::vector<double> scalars;  // scalar inputs, definition order, as the type holds them
 };
 
+struct DrawnInputs {
+  std::vector<Block> inputs;
+  std::vector<double> scalars;
+};
 // `variant` counts for an adversarial generator only.
+Result<DrawnInputs> draw_inputs(JudgeContext&, const AxisValues&, const GeneratorRule&, std::uint64_t seed, int variant);
+Result<std::shared_ptr<BasePair>> make_base(JudgeContext&, const AxisValues&, DrawnInputs);
 Result<std::shared_ptr<BasePair>> make_base(JudgeContext&, const AxisValues&, const GeneratorRule&, std::uint64_t seed, int variant);
 std::size_t base_bytes(const OperatorFolder&, const AxisValues&);
 std::vector<std::int64_t> shape_of(const TensorSpec&, const AxisValues&);

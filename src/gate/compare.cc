@@ -13,8 +13,6 @@
 namespace forge {
 namespace {
 
-constexpr double k_infinity = std::numeric_limits<double>::infinity();
-
 // Fast path: true when every element is finite and within its bound. Anything else, infinities that match included, is left to
 // the element-wise judgement below, so this can only be too strict.
 template <bool Scaled>
@@ -51,68 +49,49 @@ __attribute__((target("avx2,fma"))) bool all_within(const float* got, const floa
   return good;
 }
 
-bool is_poison(const std::byte* element, std::size_t size, std::int64_t index, const Pattern& poison) {
-  const std::size_t at = static_cast<std::size_t>(index) * size % sizeof poison;
-  return std::memcmp(element, reinterpret_cast<const std::byte*>(poison.data()) + at, size) == 0;
-}
-
-void note_bad(Findings& f, std::int64_t index, double ratio) {
-  if (f.first_bad < 0 || index < f.first_bad) f.first_bad = index;
-  if (f.worst_index < 0 || ratio > f.worst) f.worst_index = index;
-  f.worst = std::max(f.worst, ratio);
-}
-
-// The judgement of one element. The fast paths accept nothing that this refuses, but for the bound's rounding to float.
-void judge_element(const JudgeRule& rule, DType type, const Piece& piece, std::int64_t i, const Pattern& poison, Findings& f) {
-  const std::size_t size = bytes_of(type);
-  const std::byte* element = piece.got + static_cast<std::size_t>(i) * size;
-  const std::int64_t index = piece.first + i;
-  const double got = decode(type, element);
-  const bool exact = rule.kind == JudgeKind::exact;
-  const auto* expected_bits = static_cast<const std::byte*>(piece.expected) + static_cast<std::size_t>(i) * size;
-  const double expected = exact ? decode(type, expected_bits) : static_cast<const float*>(piece.expected)[i];
-  const bool same_bits = exact && std::memcmp(element, expected_bits, size) == 0;
-  // An integer has no NaN: there poison is just a value, and may happen to be the right one.
-  if (is_poison(element, size, index, poison) && !(same_bits && !is_float(type))) {
-    ++f.not_written;
-    return note_bad(f, index, k_infinity);
-  }
-  if (std::isnan(got) || std::isnan(expected) || std::isinf(got) || std::isinf(expected)) {
-    if ((std::isnan(got) && std::isnan(expected)) || got == expected) return;
-    ++f.non_finite;
-    return note_bad(f, index, k_infinity);
-  }
-  if (exact) {
-    if (same_bits || (got == expected && is_float(type))) return;  // +0 and -0 are one value
-    ++f.wrong;
-    return note_bad(f, index, k_infinity);
-  }
-  const double error = std::fabs(got - expected);
-  const double allowed = allowed_error(rule, static_cast<float>(expected), piece.bound ? piece.bound[i] : 0);
-  const double ratio = allowed > 0 ? error / allowed : (error > 0 ? k_infinity : 0);
-  if (error <= allowed) {
-    f.worst = std::max(f.worst, ratio);
-    return;
-  }
-  ++f.wrong;
-  note_bad(f, index, ratio);
-}
-
 }  // namespace
 
-void Findings::merge(const Findings& o) {
-  compared += o.compared;
-  not_written += o.not_written;
-  non_finite += o.non_finite;
-  wrong += o.wrong;
-  if (o.first_bad >= 0 && (first_bad < 0 || o.first_bad < first_bad)) first_bad = o.first_bad;
-  if (o.worst_index >= 0 && (worst_index < 0 || o.worst > worst)) worst_index = o.worst_index;
-  worst = std::max(worst, o.worst);
+rules::Type element_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return rules::f32;
+    case DType::f16:
+      return rules::f16;
+    case DType::bf16:
+      return rules::bf16;
+    case DType::i64:
+      return rules::i64;
+    case DType::i32:
+      return rules::i32;
+    case DType::i16:
+      return rules::i16;
+    case DType::i8:
+      return rules::i8;
+    default:
+      return rules::u8;
+  }
+}
+
+rules::Element element_rule(const JudgeRule& rule, DType output) {
+  const rules::Kind kind = rule.kind == JudgeKind::scaled     ? rules::scaled
+                           : rule.kind == JudgeKind::relative ? rules::relative
+                                                              : rules::exact;
+  return {.type = element_type(output),
+          .kind = kind,
+          .tolerance = rule.tolerance,
+          .absolute = rule.absolute,
+          .relative_part = rule.relative};
+}
+
+rules::Poison poison_of(const Pattern& pattern) {
+  rules::Poison poison;
+  static_assert(sizeof poison == sizeof pattern);
+  std::memcpy(&poison, pattern.data(), sizeof poison);
+  return poison;
 }
 
 double allowed_error(const JudgeRule& rule, float expected, float bound) {
-  if (rule.kind == JudgeKind::exact) return 0;
-  return rule.kind == JudgeKind::scaled ? bound : rule.absolute + rule.tolerance * std::fabs(static_cast<double>(expected));
+  return rules::allowed(element_rule(rule, DType::f32), expected, bound);
 }
 
 void compare_piece(const JudgeRule& rule, DType type, const Piece& piece, const Pattern& poison, Findings& findings) {
@@ -146,7 +125,32 @@ void compare_piece(const JudgeRule& rule, DType type, const Piece& piece, const 
       return;
     }
   }
-  for (std::int64_t i = 0; i < piece.count; ++i) judge_element(rule, type, piece, i, poison, findings);
+  // The judgement of each element. The fast paths accept nothing that this refuses, but for the bound's rounding to float.
+  const rules::Element element = element_rule(rule, type);
+  const rules::Poison line = poison_of(poison);
+  const std::int32_t stored = element.kind == rules::exact ? element.type : std::int32_t(rules::f32);
+  for (std::int64_t i = 0; i < piece.count; ++i) {
+    const std::int64_t index = piece.first + i;
+    findings.note(index, rules::judge(element, rules::load(element.type, piece.got, i), rules::load(stored, piece.expected, i),
+                                      piece.bound ? piece.bound[i] : 0, rules::poison_at(line, index, rules::size_of(element.type))));
+  }
+}
+
+void compare_index_row(const IndexRow& row, const Pattern& poison, std::vector<std::uint8_t>& seen, Findings& findings) {
+  const rules::Poison line = poison_of(poison);
+  const rules::Type type = element_type(row.type), of = element_type(row.of_type);
+  seen.assign(static_cast<std::size_t>(row.n), 0);
+  findings.compared += row.k;
+  for (std::int64_t i = 0; i < row.k; ++i) {
+    const std::uint64_t bits = rules::load(type, row.got, i);
+    const std::int64_t index = rules::index_of(type, bits);
+    const bool in_range = index >= 0 && index < row.n;
+    const bool names = in_range && rules::names_value(of, rules::load(of, row.of, index), rules::load(of, row.values, i));
+    const bool first_use = in_range && !seen[static_cast<std::size_t>(index)];
+    if (in_range) seen[static_cast<std::size_t>(index)] = 1;
+    const std::int64_t at = row.first + i;
+    findings.note(at, rules::judge_index(in_range, names, first_use, bits == rules::poison_at(line, at, rules::size_of(type))));
+  }
 }
 
 }  // namespace forge

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison of an output with what the judge expects. Fails closed: an element is right only if `err <= bound` is true, or if both
-// are the same non-finite value; a NaN is right only where the oracle has one, and never when it is the poison that was put there.
+// are the same non-finite value; a NaN is right only where the oracle has one, and never when it is the poison that was put there. The rules for one
+// element are device/kernels/element_rules.cuh, which the card's judge is compiled from too.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/operator.h"
+#include "device/kernels/element_rules.cuh"
 #include "gate/transform.h"
 
 namespace forge {
 
-// What was found, over any number of chunks. Counters of bad elements are disjoint.
-struct Findings {
-  std::int64_t compared = 0;
-  std::int64_t not_written = 0, non_finite = 0, wrong = 0;
-  std::int64_t first_bad = -1;    // lowest index of a bad element
-  double worst = 0;               // largest error as a fraction of its bound, over all elements
-  std::int64_t worst_index = -1;  // of the worst bad element
-  std::int64_t bad() const { return not_written + non_finite + wrong; }
-  void merge(const Findings&);
-};
+using Findings = rules::Findings;
 
 // One contiguous piece of one output. `first` is the index of its first element in the tensor.
 struct Piece {
@@ -29,6 +23,20 @@ struct Piece {
   std::int64_t first = 0, count = 0;
 };
 void compare_piece(const JudgeRule&, DType, const Piece&, const Pattern& poison, Findings&);
+
+// One row of an `indexes` output: k indices into the n elements of `of`, which must name the expected `values`, none twice.
+struct IndexRow {
+  const std::byte *got = nullptr, *values = nullptr, *of = nullptr;
+  DType type = DType::i32, of_type = DType::f32;  // of the indices; of `of` and of `values`
+  std::int64_t first = 0, k = 0, n = 0;           // first: index of the row's first element in the output
+};
+// `seen`: room for n, kept between rows so that it is cleared once.
+void compare_index_row(const IndexRow&, const Pattern& poison, std::vector<std::uint8_t>& seen, Findings&);
+
+// How both judges see a rule and a line of poison.
+rules::Element element_rule(const JudgeRule&, DType output);
+rules::Poison poison_of(const Pattern&);
+rules::Type element_type(DType);  // only where judge_supports
 
 // The error allowed for an expected value; `bound` is the stored one of a scaled rule.
 double allowed_error(const JudgeRule&, float expected, float bound);

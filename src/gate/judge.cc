@@ -44,7 +44,7 @@ Status check_task(const OperatorFolder& op) {
       ++rules;
       if (!std::isfinite(rule.tolerance) || !std::isfinite(rule.absolute) || rule.tolerance < 0 || rule.absolute < 0)
         return fail(task_error(op, "judge." + rule.output, "tolerances must be finite and not negative", "correct tolerance and absolute"));
-      if (rule.kind != JudgeKind::exact && !is_float(spec.dtype))
+      if (rule.kind != JudgeKind::exact && rule.kind != JudgeKind::indexes && !is_float(spec.dtype))
         return fail(task_error(op, "judge." + rule.output, "an integer output needs the judge `exact`", "set kind = \"exact\""));
     }
     if (rules != 1)

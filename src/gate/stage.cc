@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "gate/judgement.h"
 #include "gate/numeric.h"
 
 namespace forge {
@@ -225,6 +226,7 @@ std::vector<Findings> OperandStage::compare_with(const Content& content, bool st
     Findings& findings = by_thread[static_cast<std::size_t>(thread)][unit.tensor];
     const TensorSpec& spec = definition.outputs[unit.tensor];
     const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+    if (rule.kind == JudgeKind::indexes) return;  // by rows, below
     const BaseOutput& base = content.base->outputs[unit.tensor];
     const DType stored = stored_type(rule, spec);
     alignas(64) std::byte expected[k_piece * 8];
@@ -248,6 +250,45 @@ std::vector<Findings> OperandStage::compare_with(const Content& content, bool st
   std::vector<Findings> total(definition.outputs.size());
   for (const auto& thread : by_thread)
     for (std::size_t o = 0; o < total.size(); ++o) total[o].merge(thread[o]);
+  for (std::size_t o = 0; o < total.size(); ++o)
+    if (rule_of(m_context->op.task, definition.outputs[o].name).kind == JudgeKind::indexes) total[o] = compare_indexes(content, o);
+  return total;
+}
+
+// Looked up in what the input was made from, not in the buffer, which is only sampled for changes.
+Findings OperandStage::compare_indexes(const Content& content, std::size_t o) const {
+  const Definition& definition = m_context->op.definition;
+  const TensorSpec& spec = definition.outputs[o];
+  const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+  const IndexTensors at = index_tensors(definition, rule);
+  const TensorSpec &of = definition.inputs[at.of], &values = definition.outputs[at.values];
+  const ElementMap of_map(of, m_axes, content.action), values_map(values, m_axes, content.action);
+  const std::int64_t k = m_axes.at(spec.shape.back()), n = m_axes.at(of.shape.back()), rows = element_count(spec, m_axes) / k;
+  struct Room {
+    std::vector<std::byte> of, values;
+    std::vector<std::uint8_t> seen;
+    Findings findings;
+  };
+  std::vector<Room> rooms(static_cast<std::size_t>(m_context->team.size()));
+  m_context->team.run(rows, [&](std::int64_t r, int thread) {
+    Room& room = rooms[static_cast<std::size_t>(thread)];
+    room.of.resize(static_cast<std::size_t>(n) * bytes_of(of.dtype));
+    room.values.resize(static_cast<std::size_t>(k) * bytes_of(values.dtype));
+    of_map.copy(content.base->inputs[at.of].data(), of.dtype, ElementMap::Sign::apply, r * n, (r + 1) * n, room.of.data());
+    values_map.copy(content.base->outputs[at.values].expected.data(), values.dtype, ElementMap::Sign::apply, r * k, (r + 1) * k,
+                    room.values.data());
+    compare_index_row({.got = m_outputs[o].buffer->data() + static_cast<std::size_t>(r * k) * bytes_of(spec.dtype),
+                       .values = room.values.data(),
+                       .of = room.of.data(),
+                       .type = spec.dtype,
+                       .of_type = of.dtype,
+                       .first = r * k,
+                       .k = k,
+                       .n = n},
+                      m_outputs[o].poison, room.seen, room.findings);
+  });
+  Findings total;
+  for (const Room& room : rooms) total.merge(room.findings);
   return total;
 }
 
@@ -257,13 +298,14 @@ CheckResult OperandStage::check() {
     return {.reason = Reason::out_of_bounds, .detail = fmt::format("{} (workload {})", problem, m_label)};
   if (std::string problem = changed_input(); !problem.empty())
     return {.reason = Reason::inputs_changed, .detail = fmt::format("{} (workload {})", problem, m_label)};
-  CheckResult result = verdict(compare_with(*m_now, false));
+  CheckResult result = sum_up(m_context->op.definition, m_axes, m_label, compare_with(*m_now, false),
+                              [this](std::size_t o, std::int64_t index) { return describe(o, index); });
   if (result.reason != Reason::accepted && result.reason != Reason::not_written) {
     for (std::size_t age = 0; age < m_past.size(); ++age) {
       const auto old = compare_with(m_past[age], true);
       if (std::any_of(old.begin(), old.end(), [](const Findings& f) { return f.bad() > 0; })) continue;
       result.reason = Reason::stale_result;
-      result.detail = fmt::format("the outputs answer the content of {} call(s) ago, not this call's (workload {})", age + 1, m_label);
+      result.detail = stale_text(age + 1, m_label);
       break;
     }
   }
@@ -275,65 +317,24 @@ CheckResult OperandStage::check() {
   return result;
 }
 
-CheckResult OperandStage::verdict(const std::vector<Findings>& found) const {
-  const auto& outputs = m_context->op.definition.outputs;
-  CheckResult result;
-  Findings total;
-  std::size_t worst_output = 0, bad_output = outputs.size();
-  std::int64_t wanted = 0;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    wanted += element_count(outputs[o], m_axes);
-    total.merge(found[o]);
-    if (found[o].worst > found[worst_output].worst) worst_output = o;
-    if (found[o].bad() > 0 && bad_output == outputs.size()) bad_output = o;
-  }
-  result.elements = total.compared;
-  result.worst = total.worst;
-  if (total.compared != wanted || outputs.empty()) {
-    result.reason = Reason::wrong_result;
-    result.detail = fmt::format("only {} of {} elements were compared (workload {})", total.compared, wanted, m_label);
-    return result;
-  }
-  if (total.bad() == 0) {
-    result.detail = fmt::format("{}: largest error {:.3g} of its bound", outputs[worst_output].name, result.worst);
-    return result;
-  }
-  const Findings& f = found[bad_output];
-  const TensorSpec& spec = outputs[bad_output];
-  result.reason = total.not_written ? Reason::not_written : total.non_finite ? Reason::non_finite : Reason::wrong_result;
-  std::string counts;
-  if (total.not_written)
-    counts += fmt::format("; {} elements hold the poison that was there before the call (not written, or read before they were)",
-                          total.not_written);
-  if (total.non_finite) counts += fmt::format("; {} NaN or Inf where the oracle has none, or the reverse", total.non_finite);
-  if (total.wrong) counts += fmt::format("; {} outside the bound", total.wrong);
-  if (f.worst_index >= 0 && f.worst_index != f.first_bad) counts += "; worst " + describe(spec, bad_output, f.worst_index);
-  result.detail = fmt::format("{}{}; of {} elements (workload {})", describe(spec, bad_output, f.first_bad), counts, wanted, m_label);
-  return result;
-}
-
-// "C[3, 17]: 1.25, expected 1.31 +- 2e-6"
-std::string OperandStage::describe(const TensorSpec& spec, std::size_t o, std::int64_t index) const {
+std::string OperandStage::describe(std::size_t o, std::int64_t index) const {
+  const Definition& definition = m_context->op.definition;
+  const TensorSpec& spec = definition.outputs[o];
   const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
-  const ElementMap map(spec, m_axes, m_now->action);
-  const BaseOutput& base = m_now->base->outputs[o];
+  const double got = decode(spec.dtype, m_outputs[o].buffer->data() + static_cast<std::size_t>(index) * bytes_of(spec.dtype));
+  // What is expected there: of an index, the value that it should name.
+  const std::size_t e = rule.kind == JudgeKind::indexes ? index_tensors(definition, rule).values : o;
+  const TensorSpec& expected_spec = definition.outputs[e];
+  const DType stored = stored_type(rule_of(m_context->op.task, expected_spec.name), expected_spec);
+  const ElementMap map(expected_spec, m_axes, m_now->action);
+  const BaseOutput& base = m_now->base->outputs[e];
   std::int64_t room = 0;
-  map.copy(base.expected.data(), stored_type(rule, spec), ElementMap::Sign::apply, index, index + 1, &room);
-  const double expected = decode(stored_type(rule, spec), &room);
+  map.copy(base.expected.data(), stored, ElementMap::Sign::apply, index, index + 1, &room);
+  const double expected = decode(stored, &room);
+  if (rule.kind == JudgeKind::indexes) return describe_index(spec, m_axes, rule, index, got, expected);
   float bound = 0;
   if (rule.kind == JudgeKind::scaled) map.copy(base.bound.data(), DType::f32, ElementMap::Sign::ignore, index, index + 1, &bound);
-  const double got = decode(spec.dtype, m_outputs[o].buffer->data() + static_cast<std::size_t>(index) * bytes_of(spec.dtype));
-  std::string place;
-  std::int64_t rest = index;
-  for (std::size_t d = spec.shape.size(); d-- > 0;) {
-    const std::int64_t extent = m_axes.at(spec.shape[d]);
-    place = fmt::format("{}{}{}", rest % extent, place.empty() ? "" : ", ", place);
-    rest /= extent;
-  }
-  const std::string allowed = rule.kind == JudgeKind::exact
-                                  ? std::string("exactly")
-                                  : fmt::format("+- {:.3g}", allowed_error(rule, static_cast<float>(expected), bound));
-  return fmt::format("{}[{}]: {:.9g}, expected {:.9g} {}", spec.name, place, got, expected, allowed);
+  return describe_element(spec, m_axes, rule, index, got, expected, bound);
 }
 
 }  // namespace forge

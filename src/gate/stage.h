@@ -63,8 +63,8 @@ class OperandStage : public Stage {
   std::string changed_input() const;
   std::string dirty_workspace() const;
   std::vector<Findings> compare_with(const Content&, bool stop_at_first_bad) const;
-  CheckResult verdict(const std::vector<Findings>&) const;
-  std::string describe(const TensorSpec&, std::size_t o, std::int64_t index) const;
+  Findings compare_indexes(const Content&, std::size_t o) const;
+  std::string describe(std::size_t o, std::int64_t index) const;
   Result<std::vector<Space>> make_spaces(const ConcretePlan&);
   CallSpec call_on_operands() const;
   std::vector<std::shared_ptr<std::vector<Space>>> live_spaces() const;

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "gate/judgement.h"
 #include "gate/numeric.h"
 #include "gate/stage.h"
 
@@ -83,12 +84,21 @@ std::span<std::byte> OperandStage::output(std::size_t o) const { return {m_outpu
 
 std::vector<double> OperandStage::expected_now(std::size_t o) const {
   const TensorSpec& spec = m_context->op.definition.outputs[o];
-  const DType stored = stored_type(rule_of(m_context->op.task, spec.name), spec);
+  const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
+  const DType stored = stored_type(rule, spec);
   const ElementMap map(spec, m_axes, m_now->action);
   std::vector<std::byte> moved(static_cast<std::size_t>(map.elements()) * bytes_of(stored));
   map.copy(m_now->base->outputs[o].expected.data(), stored, ElementMap::Sign::apply, 0, map.elements(), moved.data());
   std::vector<double> values(static_cast<std::size_t>(map.elements()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode(stored, moved.data() + i * bytes_of(stored));
+  if (rule.kind != JudgeKind::indexes) return values;
+  // The elements that the oracle named have moved along their axis.
+  const TensorSpec& of = m_context->op.definition.inputs[index_tensors(m_context->op.definition, rule).of];
+  const auto moves = m_now->action.from.find(of.shape.back());
+  if (moves == m_now->action.from.end()) return values;
+  std::vector<double> to(moves->second.size());
+  for (std::size_t i = 0; i < to.size(); ++i) to[static_cast<std::size_t>(moves->second[i])] = static_cast<double>(i);
+  for (double& value : values) value = value >= 0 && value < static_cast<double>(to.size()) ? to[static_cast<std::size_t>(value)] : -1;
   return values;
 }
 
@@ -102,7 +112,7 @@ std::vector<double> OperandStage::allowed_now(std::size_t o) const {
         .copy(m_now->base->outputs[o].bound.data(), DType::f32, ElementMap::Sign::ignore, 0, static_cast<std::int64_t>(bounds.size()),
               bounds.data());
   std::vector<double> allowed(expected.size());
-  for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
+  for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = rule.kind == JudgeKind::indexes ? 0 : allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
   return allowed;
 }
 

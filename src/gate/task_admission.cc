@@ -173,7 +173,8 @@ class Battery {
   }
   void spoil_element(std::size_t o, std::size_t i, std::byte* element) {
     const double expected = m_expected[o][i], allowed = m_allowed[o][i];
-    if (rule_of(m_stage.context().op.task, m_definition.outputs[o].name).kind == JudgeKind::exact) {
+    const JudgeKind kind = rule_of(m_stage.context().op.task, m_definition.outputs[o].name).kind;
+    if (kind == JudgeKind::exact || kind == JudgeKind::indexes) {
       element[0] ^= std::byte{1};                          // the last bit of the mantissa, or of the integer
       if (get(o, i) == expected) put(o, i, expected + 1);  // a boolean, or a zero's sign
       return;
@@ -279,7 +280,7 @@ Result<std::map<std::string, std::int64_t>> battery_shape(const OperatorFolder& 
 }  // namespace
 
 Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::string& operator_name) {
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, operator_name));
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, operator_name, ""));  // of any family: the battery plays on the CPU
   JudgeOptions options;
   options.cores = usable_cores();
   FORGE_TRY_ASSIGN(auto judge, Judge::make(op, options));

@@ -88,6 +88,7 @@ ElementMap::ElementMap(const TensorSpec& spec, const AxisValues& axes, const Act
     m_inner = last.extent;
     m_inner_from = last.from;
     for (const std::uint8_t negative : last.negative) m_inner_mask.push_back(negative ? ~0u : 0u);
+    m_inner_negative = last.negative;
   }
   dims.resize(outer);
   m_outer = std::move(dims);
@@ -143,6 +144,24 @@ void ElementMap::copy_as(const T* base, bool with_sign, std::int64_t begin, std:
     to += n;
     e += n;
   }
+}
+
+rules::MoveMap ElementMap::plain(const Place& place) const {
+  rules::MoveMap map;
+  map.outer = static_cast<std::int32_t>(m_outer.size());
+  for (std::size_t d = 0; d < m_outer.size(); ++d) {
+    const Dim& dim = m_outer[d];
+    map.extent[d] = dim.extent;
+    map.stride[d] = dim.stride;
+    if (dim.from) map.from[d] = static_cast<const std::int32_t*>(place(dim.from, static_cast<std::size_t>(dim.extent) * 4));
+    if (!dim.negative.empty()) map.negative[d] = static_cast<const std::uint8_t*>(place(dim.negative.data(), dim.negative.size()));
+  }
+  map.inner = m_inner;
+  map.elements = m_elements;
+  if (m_inner_from) map.inner_from = static_cast<const std::int32_t*>(place(m_inner_from, static_cast<std::size_t>(m_inner) * 4));
+  if (!m_inner_negative.empty())
+    map.inner_negative = static_cast<const std::uint8_t*>(place(m_inner_negative.data(), m_inner_negative.size()));
+  return map;
 }
 
 void ElementMap::copy(const void* base, DType stored, Sign sign, std::int64_t begin, std::int64_t end, void* to) const {

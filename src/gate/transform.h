@@ -4,11 +4,13 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/operator.h"
+#include "device/kernels/element_rules.cuh"
 #include "util/random.h"
 
 namespace forge {
@@ -35,6 +37,9 @@ class ElementMap {
   // Elements [begin, end) of the moved tensor, contiguous, into `to`. `stored` is how `base` holds the elements.
   void copy(const void* base, DType stored, Sign, std::int64_t begin, std::int64_t end, void* to) const;
   std::int64_t elements() const { return m_elements; }
+  // The same map as plain data. `place` says where a table of the action stands for whoever reads it; the default: where it is.
+  using Place = std::function<const void*(const void* table, std::size_t bytes)>;
+  rules::MoveMap plain(const Place& place = [](const void* table, std::size_t) { return table; }) const;
 
  private:
   template <class T, bool IsFloat>
@@ -48,6 +53,7 @@ class ElementMap {
   std::int64_t m_inner = 1, m_elements = 1;  // m_inner: contiguous in both, or gathered within one row
   const std::int32_t* m_inner_from = nullptr;
   std::vector<std::uint32_t> m_inner_mask;  // 0 or all ones; empty: no signs along the row
+  std::vector<std::uint8_t> m_inner_negative;
 };
 
 // Stores that bypass the caches and evict the lines they touch: operands are cold for whoever reads them next. `to` is 64-byte
