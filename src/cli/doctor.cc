@@ -62,13 +62,20 @@ std::vector<Line> check_all(const Context& c) {
                     ? Line{"runner", Health::ok, runner.string(), ""}
                     : Line{"runner", Health::missing, "no forge-runner beside forge", "build again: ./quickstart, or cmake --build build"});
   for (const std::string& op : operator_names(c.paths)) {
-    const auto loaded = load_operator(c.paths, op);
+    const auto loaded = load_operator(c.paths, op, "");
     if (!loaded) {
       out.push_back({"operator " + op, Health::missing, loaded.error().text(), loaded.error().fix});
       continue;
     }
     std::vector<std::string> experts;
     for (const auto& [expert, path] : loaded->experts) experts.push_back(expert);
+    if (loaded->family != "cpu") {  // the toolkit's headers are needed to build an expert, a card to run it
+      out.push_back({"operator " + op, Health::ok,
+                     fmt::format("{} only; experts: {}", loaded->family,
+                                 experts.empty() ? "none was built" : fmt::format("{}", fmt::join(experts, ", "))),
+                     "", false});
+      continue;
+    }
     out.push_back({"operator " + op, experts.empty() ? Health::degraded : Health::ok,
                    experts.empty() ? "no expert was built" : "experts: " + fmt::format("{}", fmt::join(experts, ", ")),
                    experts.empty() ? "apt-get install libdnnl-dev libopenblas-pthread-dev, then build again" : "", false});

@@ -27,19 +27,27 @@ int list_operators(Context& c) {
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
   for (const std::string& op : operator_names(c.paths)) {
-    const auto loaded = load_operator(c.paths, op);
+    const auto loaded = load_operator(c.paths, op, "");
     if (!loaded) {
-      rows.push_back({op, "unusable", loaded.error().text(), ""});
+      rows.push_back({op, "", "unusable", loaded.error().text(), ""});
       document.push_back({{"name", op}, {"problem", loaded.error().text()}});
       continue;
     }
-    std::vector<std::string> experts;
-    for (const auto& [expert, path] : loaded->experts) experts.push_back(expert);
-    rows.push_back({op, axes_text(loaded->task.timed.axes), join(experts, ", "), loaded->definition.description});
-    document.push_back(
-        {{"name", op}, {"timed", loaded->task.timed.axes}, {"experts", experts}, {"description", loaded->definition.description}});
+    // One line a family where the timed workload or the experts differ; a family without an expert beside others is left out.
+    Json families = Json::object();
+    for (const std::string& family : loaded->task.families) {
+      const auto on = load_operator(c.paths, op, family);
+      if (!on || (on->experts.empty() && loaded->task.families.size() > 1)) continue;
+      std::vector<std::string> experts;
+      for (const auto& [expert, path] : on->experts) experts.push_back(expert);
+      const bool first = families.empty();
+      rows.push_back(
+          {first ? op : "", family, axes_text(on->task.timed.axes), join(experts, ", "), first ? loaded->definition.description : ""});
+      families[family] = {{"timed", on->task.timed.axes}, {"experts", experts}};
+    }
+    document.push_back({{"name", op}, {"families", families}, {"description", loaded->definition.description}});
   }
-  c.out(format_table({"operator", "timed at", "experts", "what it computes"}, rows));
+  c.out(format_table({"operator", "on", "timed at", "experts", "what it computes"}, rows));
   return c.finish(dump(document));
 }
 

@@ -28,8 +28,9 @@ std::vector<std::string> known_targets() {
 
 Result<TargetSpec> find_target(const std::string& name) {
   for (const TargetSpec& t : table())
-    if (t.name == name) return t;
-  return fail(Code::bad_input, fmt::format("unknown target '{}'", name), fmt::format("known targets: {}", join(known_targets(), ", ")));
+    if (t.name == name || (name == "cuda" && t.name == "cuda:sm_90a")) return t;
+  return fail(Code::bad_input, fmt::format("unknown target '{}'", name),
+              fmt::format("known targets: {}; cuda stands for cuda:sm_90a", join(known_targets(), ", ")));
 }
 
 }  // namespace forge

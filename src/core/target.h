@@ -18,7 +18,7 @@ struct TargetSpec {
   int vector_bits = 0;             // cpu: 256 or 512
   std::vector<std::string> flags;  // the builder's ISA flags: "-march=x86-64-v4"
 };
-Result<TargetSpec> find_target(const std::string& name);  // unknown: lists the known ones
+Result<TargetSpec> find_target(const std::string& name);  // "cuda" is cuda:sm_90a; unknown: lists the known ones
 std::vector<std::string> known_targets();
 
 // Measured once per machine and boot, never assumed. Units in the names.
