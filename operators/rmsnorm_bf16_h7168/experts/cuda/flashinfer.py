@@ -1,0 +1,1 @@
+../../../common/experts/cuda/flashinfer.py
