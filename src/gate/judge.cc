@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <list>
 
 #include "gate/numeric.h"
+#include "gate/operator_judge.h"
 #include "gate/stage.h"
-#include "gate/workload_choice.h"
 
 namespace forge {
-namespace {
 
 Error task_error(const OperatorFolder& op, const std::string& field, const std::string& message, const std::string& fix) {
   Error error{.code = Code::bad_input, .message = message};
@@ -22,7 +20,6 @@ Error task_error(const OperatorFolder& op, const std::string& field, const std::
   return error;
 }
 
-// What the judge itself needs of a task, beyond what the parser checks.
 Status check_task(const OperatorFolder& op) {
   if (const auto native = native_cpu_target(); !native) return tl::unexpected(native.error());  // the judge itself uses AVX2
   for (const auto* tensors : {&op.definition.inputs, &op.definition.outputs})
@@ -54,147 +51,19 @@ Status check_task(const OperatorFolder& op) {
   return {};
 }
 
-class OperatorJudge : public Judge {
- public:
-  OperatorJudge(std::shared_ptr<JudgeContext> context, std::size_t memory_bytes)
-      : m_context(std::move(context)), m_memory_bytes(memory_bytes), m_random(os_entropy()) {}
-
-  // How many variants an adversarial generator has is asked once, on the smallest shape that the task names.
-  Status count_variants() {
-    const auto& generators = m_context->op.task.generators;
-    if (std::none_of(generators.begin(), generators.end(), [](const auto& g) { return g.kind == GeneratorKind::adversarial; })) return {};
-    std::vector<std::map<std::string, std::int64_t>> shapes{m_context->op.task.timed.axes};
-    for (const Workload& workload : m_context->op.task.workloads) shapes.push_back(workload.axes);
-    const Definition& definition = m_context->op.definition;
-    AxisValues smallest;
-    std::size_t bytes = ~std::size_t(0);
-    for (const auto& shape : shapes) {
-      FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(definition, shape));
-      if (base_bytes(m_context->op, axes) >= bytes) continue;
-      smallest = axes;
-      bytes = base_bytes(m_context->op, axes);
-    }
-    std::vector<Block> blocks;
-    std::vector<void*> data;
-    std::vector<double> scalars;
-    for (const TensorSpec& spec : definition.inputs) {
-      blocks.emplace_back(spec.scalar ? 0 : static_cast<std::size_t>(byte_count(spec, smallest)));
-      data.push_back(blocks.back().data());
-      if (spec.scalar) scalars.push_back(0);
-    }
-    const InputViews inputs = input_views(definition, smallest, data, scalars);
-    FORGE_TRY_ASSIGN(m_variants, m_context->oracle.adversarial_variants(inputs.views));
-    return {};
-  }
-
-  Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& shape, const std::string& generator, int bases,
-                                       bool fresh) override {
-    const OperatorFolder& op = m_context->op;
-    FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(op.definition, shape));
-    for (const auto& [axis, value] : axes)
-      if (value < 1)
-        return fail(Code::bad_input, fmt::format("axis '{}' is {}: there is nothing to judge on an empty tensor", axis, value),
-                    "use 1 or more");
-    const auto rule =
-        std::find_if(op.task.generators.begin(), op.task.generators.end(), [&](const auto& g) { return g.name == generator; });
-    if (rule == op.task.generators.end())
-      return fail(task_error(op, "generator", fmt::format("there is no generator '{}'", generator), "name one of the task's generators"));
-    bases = std::max(1, bases);
-    const std::size_t one = base_bytes(op, axes), wanted = one * static_cast<std::size_t>(bases) + buffer_bytes(axes);
-    if (wanted > m_memory_bytes)
-      return fail(
-          Code::bad_input,
-          fmt::format("{} needs {} MiB for the judge, {} MiB are allowed", label(axes, generator), wanted >> 20, m_memory_bytes >> 20),
-          "use a smaller shape, or raise the gate's memory");
-
-    // Every stage of an adversarial generator begins with the next variant.
-    const bool adversarial = rule->kind == GeneratorKind::adversarial;
-    const int first_variant = adversarial ? m_next_variant++ % m_variants : 0;
-    const auto make_one = [this, axes, rule](int variant) {
-      return make_base(*m_context, axes, *rule, m_random.next(), m_variants ? variant % m_variants : 0);
-    };
-    std::string key = label(axes, generator);
-    if (adversarial) key += fmt::format("#{}", first_variant);
-    std::vector<std::shared_ptr<BasePair>> pairs = fresh ? std::vector<std::shared_ptr<BasePair>>{} : cached(key);
-    if (pairs.size() > static_cast<std::size_t>(bases)) pairs.resize(static_cast<std::size_t>(bases));
-    make_room(wanted);
-    while (pairs.size() < static_cast<std::size_t>(bases)) {
-      FORGE_TRY_ASSIGN(auto pair, make_one(first_variant + static_cast<int>(pairs.size())));
-      pairs.push_back(std::move(pair));
-    }
-    if (!fresh) keep(key, pairs, one);
-    // Beyond the judge's life a stage may not make new bases, so it holds all that it needs itself.
-    auto another = [context = m_context, axes, rule = *rule, variant = first_variant, variants = m_variants]() mutable {
-      return make_base(*context, axes, rule, os_entropy(), variants ? variant++ % variants : 0);
-    };
-    FORGE_TRY_ASSIGN(auto made, OperandStage::make(m_context, axes, label(axes, generator), std::move(pairs), std::move(another)));
-    return std::unique_ptr<Stage>(std::move(made));
-  }
-
-  std::vector<Workload> correctness_workloads() override {
-    Random random(os_entropy());
-    return choose_workloads(m_context->op.task, m_variants, random);
-  }
-  const Workload& timed() const override { return m_context->op.task.timed; }
-
- private:
-  struct Cached {
-    std::string key;
-    std::vector<std::shared_ptr<BasePair>> pairs;
-    std::size_t bytes;
-  };
-
-  // "M=1024, normal": the variable axes, definition order.
-  std::string label(const AxisValues& axes, const std::string& generator) const {
-    std::string text;
-    for (const Axis& axis : m_context->op.definition.axes)
-      if (!axis.constant) text += fmt::format("{}={}, ", axis.name, axes.at(axis.name));
-    return text + generator;
-  }
-  std::size_t buffer_bytes(const AxisValues& axes) const {
-    std::size_t total = 0;
-    for (const auto* tensors : {&m_context->op.definition.inputs, &m_context->op.definition.outputs})
-      for (const TensorSpec& spec : *tensors) total += spec.scalar ? 0 : static_cast<std::size_t>(byte_count(spec, axes));
-    return total;
-  }
-  std::vector<std::shared_ptr<BasePair>> cached(const std::string& key) {
-    for (auto it = m_cache.begin(); it != m_cache.end(); ++it) {
-      if (it->key != key) continue;
-      m_cache.splice(m_cache.begin(), m_cache, it);
-      return it->pairs;
-    }
-    return {};
-  }
-  void keep(const std::string& key, const std::vector<std::shared_ptr<BasePair>>& pairs, std::size_t bytes_each) {
-    const auto found = std::find_if(m_cache.begin(), m_cache.end(), [&](const Cached& c) { return c.key == key; });
-    if (found != m_cache.end() && found->pairs.size() >= pairs.size()) return;
-    if (found != m_cache.end()) m_cache.erase(found);
-    m_cache.push_front({key, pairs, bytes_each * pairs.size()});
-  }
-  // Forgets the bases that were not used for longest. Stages that still hold them keep them alive.
-  void make_room(std::size_t wanted) {
-    std::size_t held = 0;
-    for (const Cached& c : m_cache) held += c.bytes;
-    while (!m_cache.empty() && held + wanted > m_memory_bytes) {
-      held -= m_cache.back().bytes;
-      m_cache.pop_back();
-    }
-  }
-
-  std::shared_ptr<JudgeContext> m_context;
-  std::size_t m_memory_bytes;
-  Random m_random;
-  std::list<Cached> m_cache;  // most recently used first
-  int m_variants = 0, m_next_variant = 0;
-};
-
-}  // namespace
-
 Result<std::unique_ptr<Judge>> Judge::make(const OperatorFolder& op, const JudgeOptions& options) {
   FORGE_TRY(check_task(op));
   FORGE_TRY_ASSIGN(OraclePlugin oracle, OraclePlugin::load(op.oracle, op.definition.name));
   std::shared_ptr<JudgeContext> context(new JudgeContext{op, std::move(oracle), ThreadTeam(options.cores), os_entropy()});
-  auto judge = std::make_unique<OperatorJudge>(std::move(context), options.memory_bytes);
+  OperatorJudge<BasePair>::Place place;
+  place.make_base = [context](const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed, int variant) {
+    return make_base(*context, axes, rule, seed, variant);
+  };
+  place.make_stage = [context](const AxisValues& axes, const std::string& label, auto bases,
+                               auto another) -> Result<std::unique_ptr<Stage>> {
+    return OperandStage::make(context, axes, label, std::move(bases), std::move(another));
+  };
+  auto judge = std::make_unique<OperatorJudge<BasePair>>(context, options.memory_bytes, std::move(place));
   FORGE_TRY(judge->count_variants());
   return judge;
 }

@@ -17,6 +17,7 @@ namespace forge {
 struct JudgeOptions {
   std::vector<int> cores;                           // threads for filling, oracle and comparison
   std::size_t memory_bytes = std::size_t(3) << 30;  // for bases and buffers together
+  std::size_t batch_bytes = std::size_t(24) << 30;  // for the slots of a batch, on a card
 };
 
 // What became of one call's outputs.
@@ -47,6 +48,17 @@ class Stage {
   virtual CallSpec call_for_expert() = 0;
 };
 
+// Many contents side by side, for the outside clock's batches on a GPU (docs/judging.md, "Two clocks"): every call of a batch works
+// on a slot of its own.
+class Batch {
+ public:
+  virtual ~Batch() = default;
+  virtual int slots() const = 0;
+  virtual Status refresh(int calls) = 0;      // new content in the first `calls` slots, as Stage::refresh()
+  virtual CheckResult check(int calls) = 0;   // all of them; the first that fails, or all elements together
+  virtual Result<std::vector<CallSpec>> calls_for(const Image*, int workers) = 0;  // one a slot; an expert's when there is no image
+};
+
 class Judge {
  public:
   static Result<std::unique_ptr<Judge>> make(const OperatorFolder&, const JudgeOptions&);
@@ -55,6 +67,11 @@ class Judge {
   // judge's life unless fresh: then drawn anew and not shared.
   virtual Result<std::unique_ptr<Stage>> stage(const std::map<std::string, std::int64_t>& axes, const std::string& generator, int bases,
                                                bool fresh) = 0;
+  // At most `slots` contents of a workload; fewer where memory is short, Code::unsupported where this judge has none.
+  virtual Result<std::unique_ptr<Batch>> batch(const std::map<std::string, std::int64_t>& /*axes*/, const std::string& /*generator*/,
+                                               int /*bases*/, int /*slots*/) {
+    return fail(Code::unsupported, "this judge has no batches");
+  }
   // The workloads of a correctness run: every generator, public shapes, hidden shapes drawn now from OS entropy, corner shapes.
   virtual std::vector<Workload> correctness_workloads() = 0;
   virtual const Workload& timed() const = 0;

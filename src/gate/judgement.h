@@ -25,6 +25,8 @@ std::string describe_index(const TensorSpec&, const AxisValues&, const JudgeRule
 // `describe` says what is at an element of an output.
 using Describe = std::function<std::string(std::size_t output, std::int64_t index)>;
 CheckResult sum_up(const Definition&, const AxisValues&, const std::string& label, const std::vector<Findings>&, const Describe&);
+// Workspaces within the task's limit, none `prepared`.
+Status check_workspaces(const TaskFile&, const ConcretePlan&);
 std::string stale_text(std::size_t calls_ago, const std::string& label);
 
 }  // namespace forge

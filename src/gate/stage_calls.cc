@@ -10,24 +10,30 @@
 
 namespace forge {
 
-Result<std::vector<OperandStage::Space>> OperandStage::make_spaces(const ConcretePlan& plan) {
+Status check_workspaces(const TaskFile& task, const ConcretePlan& plan) {
   double total = 0;
   for (const ConcreteWorkspace& workspace : plan.workspaces) total += static_cast<double>(workspace.bytes);
-  if (const double limit = m_context->op.task.workspace_limit_bytes; total > limit) {
+  if (const double limit = task.workspace_limit_bytes; total > limit) {
     Error error{.code = Code::bad_input, .message = fmt::format("the workspaces need {:.0f} bytes, the task allows {:.0f}", total, limit)};
     error.field = "workspace.bytes";
     error.fix = "use less workspace";
     return fail(error);
   }
+  for (const ConcreteWorkspace& workspace : plan.workspaces) {
+    if (workspace.init != WorkspaceInit::prepared) continue;
+    Error error{.code = Code::bad_input,
+                .message = fmt::format("workspace '{}': 'prepared' needs constant inputs, and this task declares none", workspace.name)};
+    error.field = "workspace.init";
+    error.fix = "use poison, zero or clean";
+    return fail(error);
+  }
+  return {};
+}
+
+Result<std::vector<OperandStage::Space>> OperandStage::make_spaces(const ConcretePlan& plan) {
+  FORGE_TRY(check_workspaces(m_context->op.task, plan));
   std::vector<Space> spaces;
   for (const ConcreteWorkspace& workspace : plan.workspaces) {
-    if (workspace.init == WorkspaceInit::prepared) {
-      Error error{.code = Code::bad_input,
-                  .message = fmt::format("workspace '{}': 'prepared' needs constant inputs, and this task declares none", workspace.name)};
-      error.field = "workspace.init";
-      error.fix = "use poison, zero or clean";
-      return fail(error);
-    }
     const auto bytes = static_cast<std::size_t>(workspace.bytes);
     FORGE_TRY_ASSIGN(SharedBuffer buffer, SharedBuffer::make(bytes, workspace.name, 1024));
     std::memset(buffer.data(), 0, bytes);
