@@ -74,12 +74,13 @@ class DeviceBuffer {
   std::size_t allocation_bytes() const { return m_allocation_bytes; }  // a multiple of the granularity, 2 MiB
   DevicePointer allocation() const { return m_allocation; }            // slack before data(): the judge keeps canaries there
   int fd() const { return m_fd.get(); }
+  std::uint64_t id() const { return m_id; }  // of the allocation; never used twice in a process
 
  private:
   DeviceBuffer() = default;
   DevicePointer m_reserved = 0, m_allocation = 0;
   std::size_t m_reserved_bytes = 0, m_allocation_bytes = 0, m_bytes = 0, m_offset = 0;
-  std::uint64_t m_handle = 0;
+  std::uint64_t m_handle = 0, m_id = 0;
   std::string m_label;
   Fd m_fd;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "device/cuda.h"
@@ -78,7 +79,9 @@ Result<DeviceBuffer> DeviceBuffer::make(std::size_t bytes, const std::string& la
   const cu::AllocationProp prop;
   std::size_t unit = 0;
   FORGE_TRY(cu::check(*d, d->granularity(&unit, &prop, 0), "asking for the allocation granularity"));
+  static std::atomic<std::uint64_t> made = 0;
   DeviceBuffer b;
+  b.m_id = ++made;
   b.m_label = label;
   b.m_bytes = bytes;
   b.m_allocation_bytes = round_up(std::max<std::size_t>(bytes, 1) + 256, unit);  // at least 256 bytes of slack in front
@@ -105,6 +108,7 @@ DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& o) noexcept {
   std::swap(m_bytes, o.m_bytes);
   std::swap(m_offset, o.m_offset);
   std::swap(m_handle, o.m_handle);
+  std::swap(m_id, o.m_id);
   std::swap(m_label, o.m_label);
   std::swap(m_fd, o.m_fd);
   return *this;

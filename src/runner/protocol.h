@@ -9,7 +9,7 @@
 namespace forge::wire {
 
 constexpr std::uint32_t k_magic = 0x52475246;  // "FRGR"
-constexpr std::uint16_t k_version = 2;
+constexpr std::uint16_t k_version = 3;
 constexpr int k_channel_fd = 3;  // the runner's end, inherited
 
 constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_entries = 64, k_max_tensors = 32;
@@ -22,9 +22,11 @@ enum class Kind : std::uint16_t {
   ready = 4,     // -> runner: be wide awake, and scrub if there is a pattern
   go = 5,        // -> runner: one timed call
   profile = 6,   // -> runner: sample an expert's run()
+  cuda_import = 7, cuda_forget = 8, cuda_prepare = 9, cuda_batch = 10,  // -> runner: cuda_protocol.h
   reply = 16,    // runner -> judge: the request of the same sequence number is done, or refused
   done = 17,     // runner -> judge: answer to go
   samples = 18,  // runner -> judge: answer to profile
+  cuda_placed = 20, cuda_done = 21,  // runner -> judge: cuda_protocol.h
   fault = 32,    // runner -> judge: last words from a signal handler
 };
 
@@ -36,7 +38,7 @@ struct Header {
   std::uint32_t bytes = 0;  // of the whole struct
 };
 
-enum class Subject : std::uint32_t { image = 1, expert = 2 };
+enum class Subject : std::uint32_t { image = 1, expert = 2, cuda_image = 3, cuda_expert = 4 };
 
 struct Load {
   Header header;
@@ -93,7 +95,8 @@ struct Profile {
   double seconds = 0;
 };
 
-enum class Outcome : std::uint32_t { ok = 0, load_failed = 1, out_of_memory = 2, refused = 3, broken = 4 };
+// faulted: a kernel broke the context, or the driver refused its launch (a GPU's runner); nothing more can be asked of it.
+enum class Outcome : std::uint32_t { ok = 0, load_failed = 1, out_of_memory = 2, refused = 3, broken = 4, faulted = 5 };
 
 struct Reply {
   Header header;
@@ -183,8 +186,8 @@ constexpr Kind kind_of<Fault>() {
   return Kind::fault;
 }
 
-constexpr std::size_t k_largest = sizeof(Samples) > sizeof(Prepare) ? sizeof(Samples) : sizeof(Prepare);
-static_assert(k_largest < 64 * 1024, "a packet must fit the default socket buffer");
+constexpr std::size_t k_largest = 24 * 1024;  // a packet must fit the default socket buffer, with room
+static_assert(sizeof(Samples) <= k_largest && sizeof(Prepare) <= k_largest);
 static_assert(std::is_trivially_copyable_v<Prepare> && std::is_trivially_copyable_v<Samples> && std::is_trivially_copyable_v<Load>);
 
 }  // namespace forge::wire

@@ -85,7 +85,10 @@ class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests 
   virtual RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) {
     return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
   }
-  virtual RunnerResult<double> batch(int /*calls*/) { return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"}); }
+  // flush_only: the same flushes with nothing between them; what is left after subtracting is the calls' own time.
+  virtual RunnerResult<double> batch(int /*calls*/, bool /*flush_only*/ = false) {
+    return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
+  }
   virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty
   virtual std::string description() const = 0;                    // expert: library, version, core type
   virtual std::vector<std::string> sandbox() const = 0;           // what is in force, what is missing
