@@ -119,6 +119,16 @@ function(forge_tests)
   endforeach()
 endfunction()
 
+# tests/gpu/<name>.cc: programs that check a layer on a real card. Built by hand (ninja <name>), not run by ctest.
+function(forge_gpu_checks)
+  file(GLOB checks CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gpu/*.cc)
+  foreach(check ${checks})
+    get_filename_component(name ${check} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${check})
+    target_link_libraries(${name} PRIVATE forge_gate)
+  endforeach()
+endfunction()
+
 # Device code of our own, when the CUDA toolkit is there: src/device/kernels/<name>.cu -> device/<name>.sm_90a.cubin,
 # operators/<op>/oracle.cu -> plugins/<op>/oracle.sm_90a.cubin. Without nvcc the program builds all the same and says what it lacks.
 function(forge_device_code)

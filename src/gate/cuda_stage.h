@@ -37,7 +37,11 @@ class CudaSlots {
   // For the card's own test, which plays a kernel inside the judge.
   const DeviceBuffer* input(std::size_t i) const { return m_inputs[i] ? &*m_inputs[i] : nullptr; }
   const DeviceBuffer& output(std::size_t o) const { return *m_outputs[o]; }
-  Result<std::vector<std::byte>> expected_now(std::size_t o, int slot) const;  // of the output's type, as a perfect kernel would write
+  DevicePointer input_at(std::size_t i, int slot) const;
+  DevicePointer output_at(std::size_t o, int slot) const;
+  Result<Findings> findings(std::size_t o, int slot);               // by the card
+  Result<Findings> findings_on_host(std::size_t o, int slot) const;  // by the CPU's comparator, from copies of everything
+  const std::vector<double>& scalars() const { return m_bases[0]->scalars; }
   const std::shared_ptr<JudgeDevice>& device() const { return m_device; }
 
  private:
@@ -87,8 +91,6 @@ class CudaSlots {
   Result<Spaces> make_spaces(const ConcretePlan&) const;
   std::vector<std::shared_ptr<Spaces>> live_spaces() const;
   Result<double> number_at(DevicePointer base, DType, std::int64_t index, bool negative) const;
-  DevicePointer input_at(std::size_t i, int slot) const;
-  DevicePointer output_at(std::size_t o, int slot) const;
 
   std::shared_ptr<JudgeContext> m_context;
   std::shared_ptr<JudgeDevice> m_device;

@@ -2,6 +2,8 @@
 // The calls that runners make on a GPU stage's slots, their workspaces, and the two faces of the slots: Stage and Batch.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gate/cuda_stage.h"
 #include "gate/numeric.h"
 
@@ -66,31 +68,76 @@ Result<CallSpec> CudaSlots::call_for(const Image* image, int slot) {
   return call;
 }
 
-Result<std::vector<std::byte>> CudaSlots::expected_now(std::size_t o, int slot) const {
-  const TensorSpec& spec = m_context->op.definition.outputs[o];
+Result<Findings> CudaSlots::findings(std::size_t o, int slot) {
+  std::vector<const Content*> contents;
+  std::vector<const Maps*> maps;
+  for (int s = 0; s <= slot; ++s) {
+    contents.push_back(&*m_slots[static_cast<std::size_t>(s)].now);
+    maps.push_back(&m_slots[static_cast<std::size_t>(s)].maps);
+  }
+  FORGE_TRY_ASSIGN(const auto found, compare(contents, maps));
+  return found[static_cast<std::size_t>(slot)][o];
+}
+
+Result<Findings> CudaSlots::findings_on_host(std::size_t o, int slot) const {
+  const Definition& definition = m_context->op.definition;
+  const TensorSpec& spec = definition.outputs[o];
   const JudgeRule& rule = rule_of(m_context->op.task, spec.name);
-  const DType stored = stored_type(rule, spec);
   const Content& content = *m_slots[static_cast<std::size_t>(slot)].now;
-  const rules::MoveMap map = ElementMap(spec, m_axes, content.action).plain();
-  std::vector<std::byte> base(static_cast<std::size_t>(map.elements) * bytes_of(stored));
-  FORGE_TRY(m_device->context().copy_to_host(base.data(), content.base->outputs[o].expected.data(), base.size()));
-  std::vector<std::byte> out(static_cast<std::size_t>(map.elements) * bytes_of(spec.dtype));
-  std::vector<std::int64_t> to;  // where the elements that indices name have moved
+  const Pattern& poison = m_slots[static_cast<std::size_t>(slot)].poison[o];
+  const auto fetch = [&](DevicePointer from, std::size_t bytes) -> Result<std::vector<std::byte>> {
+    std::vector<std::byte> to(bytes);
+    FORGE_TRY(m_device->context().copy_to_host(to.data(), from, bytes));
+    return to;
+  };
+  // A tensor of the base, moved by the host.
+  const auto moved = [&](const TensorSpec& tensor, DType stored, DevicePointer base, ElementMap::Sign sign) -> Result<std::vector<std::byte>> {
+    const ElementMap map(tensor, m_axes, content.action);
+    const std::size_t bytes = static_cast<std::size_t>(map.elements()) * bytes_of(stored);
+    FORGE_TRY_ASSIGN(const auto from, fetch(base, bytes));
+    std::vector<std::byte> to(bytes);
+    map.copy(from.data(), stored, sign, 0, map.elements(), to.data());
+    return to;
+  };
+  const std::int64_t count = element_count(spec, m_axes);
+  FORGE_TRY_ASSIGN(const auto got, fetch(output_at(o, slot), static_cast<std::size_t>(byte_count(spec, m_axes))));
+  Findings found;
   if (rule.kind == JudgeKind::indexes) {
-    const TensorSpec& of = m_context->op.definition.inputs[index_tensors(m_context->op.definition, rule).of];
-    if (const auto moves = content.action.from.find(of.shape.back()); moves != content.action.from.end()) {
-      to.resize(moves->second.size());
-      for (std::size_t i = 0; i < to.size(); ++i) to[static_cast<std::size_t>(moves->second[i])] = static_cast<std::int64_t>(i);
-    }
+    const IndexTensors at = index_tensors(definition, rule);
+    const TensorSpec &of = definition.inputs[at.of], &values = definition.outputs[at.values];
+    FORGE_TRY_ASSIGN(const auto of_now, moved(of, of.dtype, content.base->inputs[at.of].data(), ElementMap::Sign::apply));
+    FORGE_TRY_ASSIGN(const auto values_now,
+                     moved(values, values.dtype, content.base->outputs[at.values].expected.data(), ElementMap::Sign::apply));
+    const std::int64_t k = m_axes.at(spec.shape.back()), n = m_axes.at(of.shape.back());
+    std::vector<std::uint8_t> seen;
+    for (std::int64_t row = 0; row < count / k; ++row)
+      compare_index_row({.got = got.data() + static_cast<std::size_t>(row * k) * bytes_of(spec.dtype),
+                         .values = values_now.data() + static_cast<std::size_t>(row * k) * bytes_of(values.dtype),
+                         .of = of_now.data() + static_cast<std::size_t>(row * n) * bytes_of(of.dtype),
+                         .type = spec.dtype,
+                         .of_type = of.dtype,
+                         .first = row * k,
+                         .k = k,
+                         .n = n},
+                        poison, seen, found);
+    return found;
   }
-  for (std::int64_t e = 0; e < map.elements; ++e) {
-    const rules::Source from = rules::source_of(map, e);
-    double value = rules::decode(element_type(stored),
-                                 rules::signed_bits(element_type(stored), rules::load(element_type(stored), base.data(), from.index), from.negative));
-    if (!to.empty()) value = static_cast<double>(to.at(static_cast<std::size_t>(value)));
-    encode(spec.dtype, value, out.data() + static_cast<std::size_t>(e) * bytes_of(spec.dtype));
+  const DType stored = stored_type(rule, spec);
+  const DeviceBase::Output& base = content.base->outputs[o];
+  FORGE_TRY_ASSIGN(const auto expected, moved(spec, stored, base.expected.data(), ElementMap::Sign::apply));
+  std::vector<std::byte> bound;
+  if (rule.kind == JudgeKind::scaled) {
+    FORGE_TRY_ASSIGN(bound, moved(spec, DType::f32, base.bound.data(), ElementMap::Sign::ignore));
   }
-  return out;
+  for (std::int64_t at = 0; at < count; at += k_piece)
+    compare_piece(rule, spec.dtype,
+                  {.got = got.data() + static_cast<std::size_t>(at) * bytes_of(spec.dtype),
+                   .expected = expected.data() + static_cast<std::size_t>(at) * bytes_of(stored),
+                   .bound = bound.empty() ? nullptr : reinterpret_cast<const float*>(bound.data()) + at,
+                   .first = at,
+                   .count = std::min(k_piece, count - at)},
+                  poison, found);
+  return found;
 }
 
 namespace {
