@@ -61,13 +61,21 @@ std::optional<Image> from_cache(const std::string& text) {
 
 BuildFailure invalid(const Error& e) { return {Reason::plan_invalid, e.text(), {}}; }
 
-std::optional<BuildFailure> admit(const Image& image) {
-  const auto admitted = admit_cpu_object(image.bytes, image.plan);
+std::optional<BuildFailure> admit(const Image& image, const Definition& definition, const TargetSpec& target) {
+  const auto admitted = target.family == "cuda"
+                            ? admit_cubin(image.bytes, image.plan, make_arg_layout(image.plan, definition).bytes, target)
+                            : admit_cpu_object(image.bytes, image.plan);
   if (admitted) return std::nullopt;
   const AdmissionFailure& f = admitted.error();
   // A launch that names what is not there is a fault of the plan, not of the image.
   if (f.rule == "missing_entry") return BuildFailure{Reason::plan_invalid, f.detail, image.build.log};
   return BuildFailure{Reason::not_admitted, fmt::format("{}: {}", f.rule, f.detail), image.build.log};
+}
+
+Status add_resources(Image& image, const TargetSpec& target) {
+  if (target.family != "cuda") return {};
+  FORGE_TRY_ASSIGN(image.resources, cubin_resources(image.bytes));
+  return {};
 }
 
 }  // namespace
@@ -84,7 +92,7 @@ tl::expected<Image, BuildFailure> Builder::build(const KernelPackage& package, c
     const auto text = read_file(cached);
     if (auto image = text ? from_cache(*text) : std::nullopt) {
       image->plan = *plan;
-      if (!admit(*image)) return std::move(*image);
+      if (!admit(*image, definition, target) && add_resources(*image, target)) return std::move(*image);
     }
   }
 
@@ -92,7 +100,9 @@ tl::expected<Image, BuildFailure> Builder::build(const KernelPackage& package, c
   if (!image) return tl::unexpected(std::move(image.error()));
   image->plan = *plan;
   image->sha256 = sha256_hex(image->bytes);
-  if (auto failure = admit(*image)) return tl::unexpected(std::move(*failure));
+  if (auto failure = admit(*image, definition, target)) return tl::unexpected(std::move(*failure));
+  if (auto ok = add_resources(*image, target); !ok)
+    return tl::unexpected(BuildFailure{Reason::not_admitted, ok.error().text(), image->build.log});
   // A cache that cannot be written costs a rebuild, nothing else: say so and go on.
   if (!cached.empty())
     if (auto ok = make_dirs(cached.parent_path()).and_then([&] { return write_file_atomic(cached, to_cache(*image)); }); !ok)

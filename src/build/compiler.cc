@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles foreign source with g++ or clang++. The compiler sees its own files and a fresh folder, has no network, and is
+// Compiles foreign source with g++, clang++ or nvcc. The compiler sees its own files and a fresh folder, has no network, and is
 // limited in time, memory and output. What this machine cannot enforce goes into BuildInfo.sandbox.
 #include <errno.h>
 #include <fmt/format.h>
@@ -45,6 +45,16 @@ const std::vector<std::string> kFlags = {"-std=c++20",
                                          "-pipe",
                                          "-c"};
 
+// For cubins: code for one architecture, no separate compilation, and what ptxas says of registers and spills in the log.
+const std::vector<std::string> kCudaFlags = {"-cubin", "-std=c++17", "-O3", "-Xptxas", "-v", "-Wno-deprecated-gpu-targets"};
+
+// What differs between the families.
+struct Recipe {
+  std::string family, source, output;
+  std::vector<std::string> flags;
+  std::string path;  // folders that the driver program looks for its parts in
+};
+
 constexpr int kFilterFd = 9;              // where bubblewrap finds its seccomp filter
 constexpr SyscallRule kClone3[] = {435};  // its flags are out of a filter's sight; with ENOSYS libc falls back on clone
 
@@ -85,9 +95,10 @@ std::vector<std::string> bubblewrap_arguments(const fs::path& program, const Too
   return a;
 }
 
-class CpuCompiler : public Compiler {
+class SandboxedCompiler : public Compiler {
  public:
-  CpuCompiler(Toolchain toolchain, CompileLimits limits) : m_toolchain(std::move(toolchain)), m_limits(limits), m_support(probe_sandbox()) {
+  SandboxedCompiler(Toolchain toolchain, Recipe recipe, CompileLimits limits)
+      : m_toolchain(std::move(toolchain)), m_recipe(std::move(recipe)), m_limits(limits), m_support(probe_sandbox()) {
     m_view = m_limits.view;
     m_bubblewrap = find_program("bwrap");
     if (m_view == CompilerView::best) m_view = best_view();
@@ -96,7 +107,7 @@ class CpuCompiler : public Compiler {
   std::string identity() const override { return fmt::format("{} ({})", m_toolchain.program.string(), m_toolchain.version); }
 
   std::vector<std::string> flags(const TargetSpec& target) const override {
-    std::vector<std::string> f = kFlags;
+    std::vector<std::string> f = m_recipe.flags;
     if (m_toolchain.clang) f.push_back("-Wno-unknown-warning-option");
     f.insert(f.end(), target.flags.begin(), target.flags.end());
     return f;
@@ -105,16 +116,20 @@ class CpuCompiler : public Compiler {
   tl::expected<Image, BuildFailure> compile(const KernelPackage& package, const std::string& args_header,
                                             const TargetSpec& target) override {
     const auto broken = [](const Error& e) { return tl::unexpected(BuildFailure{Reason::build_failed, e.text(), {}}); };
-    if (target.family != "cpu")
-      return tl::unexpected(BuildFailure{
-          Reason::build_failed, fmt::format("{} builds for cpu targets, not {}", m_toolchain.program.string(), target.name), {}});
-    if (package.source_name != "kernel.cpp")
+    if (target.family != m_recipe.family)
       return tl::unexpected(
-          BuildFailure{Reason::plan_invalid, fmt::format("the source of a cpu package is kernel.cpp, not {}", package.source_name), {}});
+          BuildFailure{Reason::build_failed,
+                       fmt::format("{} builds for {} targets, not {}", m_toolchain.program.string(), m_recipe.family, target.name),
+                       {}});
+    if (package.source_name != m_recipe.source)
+      return tl::unexpected(
+          BuildFailure{Reason::plan_invalid,
+                       fmt::format("the source of a {} package is {}, not {}", m_recipe.family, m_recipe.source, package.source_name),
+                       {}});
     auto folder = TempDir::make("forge-build");
     if (!folder) return broken(folder.error());
     const fs::path at = fs::canonical(folder->path());
-    for (const auto& [name, text] : {std::pair{"kernel.cpp", &package.source}, std::pair{"forge_args.h", &args_header}})
+    for (const auto& [name, text] : {std::pair{m_recipe.source, &package.source}, std::pair{std::string("forge_args.h"), &args_header}})
       if (auto ok = write_file_atomic(at / name, *text); !ok) return broken(ok.error());
 
     Image image;
@@ -126,7 +141,7 @@ class CpuCompiler : public Compiler {
     image.build.seconds = run->seconds;
     image.build.log = clean_log(run->output, at.string());
     if (auto failure = explain_failure(*run, image.build.log, m_limits)) return tl::unexpected(std::move(*failure));
-    auto object = read_file(at / "kernel.o");
+    auto object = read_file(at / m_recipe.output);
     if (!object)
       return tl::unexpected(BuildFailure{Reason::build_failed, "the compiler made no object: " + object.error().text(), image.build.log});
     image.bytes = std::move(*object);
@@ -165,9 +180,9 @@ class CpuCompiler : public Compiler {
     if (m_view == CompilerView::bubblewrap) o.argv = bubblewrap_arguments(m_bubblewrap, m_toolchain, writable);
     o.argv.push_back(m_toolchain.program.string());
     o.argv.insert(o.argv.end(), compiler_flags.begin(), compiler_flags.end());
-    o.argv.insert(o.argv.end(), {"-o", "kernel.o", "kernel.cpp"});
+    o.argv.insert(o.argv.end(), {"-o", m_recipe.output, m_recipe.source});
     // SOURCE_DATE_EPOCH: __DATE__ and __TIME__ must not make two images of one source.
-    o.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=" + writable, "HOME=" + writable, "SOURCE_DATE_EPOCH=0"};
+    o.env = {"PATH=" + m_recipe.path, "LC_ALL=C", "TMPDIR=" + writable, "HOME=" + writable, "SOURCE_DATE_EPOCH=0"};
     o.cwd = folder;
     o.timeout_s = m_limits.seconds;
     o.memory_bytes = m_limits.memory_bytes;
@@ -200,6 +215,7 @@ class CpuCompiler : public Compiler {
   }
 
   Toolchain m_toolchain;
+  Recipe m_recipe;
   CompileLimits m_limits;
   SandboxSupport m_support;
   CompilerView m_view = CompilerView::best;
@@ -210,7 +226,27 @@ class CpuCompiler : public Compiler {
 
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, const CompileLimits& limits) {
   FORGE_TRY_ASSIGN(Toolchain toolchain, probe_toolchain(program));
-  return std::make_unique<CpuCompiler>(std::move(toolchain), limits);
+  const Recipe recipe{"cpu", "kernel.cpp", "kernel.o", kFlags, "/usr/local/bin:/usr/bin:/bin"};
+  return std::make_unique<SandboxedCompiler>(std::move(toolchain), recipe, limits);
+}
+
+Result<std::unique_ptr<Compiler>> make_cuda_compiler(const fs::path& program, const CompileLimits& limits) {
+  FORGE_TRY_ASSIGN(Toolchain toolchain, probe_cuda_toolchain(program));
+  const std::string folder = toolchain.program.parent_path().string();
+  const Recipe recipe{"cuda", "kernel.cu", "kernel.cubin", kCudaFlags, folder + ":" + folder + "/../nvvm/bin:/usr/local/bin:/usr/bin:/bin"};
+  return std::make_unique<SandboxedCompiler>(std::move(toolchain), recipe, limits);
+}
+
+Result<std::unique_ptr<Compiler>> find_cuda_compiler() {
+  const char* named = std::getenv("FORGE_NVCC");
+  for (const char* candidate : {named ? named : "", "nvcc", "/usr/local/cuda/bin/nvcc"})
+    if (const fs::path program = *candidate ? find_program(candidate) : fs::path(); !program.empty()) return make_cuda_compiler(program);
+  return fail(Code::unsupported, "nvcc was found neither in $FORGE_NVCC, nor in PATH, nor in /usr/local/cuda/bin",
+              "install the CUDA toolkit (12.8 or later), or set FORGE_NVCC");
+}
+
+Result<std::unique_ptr<Compiler>> find_compiler(const TargetSpec& target) {
+  return target.family == "cuda" ? find_cuda_compiler() : find_cpu_compiler();
 }
 
 Result<std::unique_ptr<Compiler>> find_cpu_compiler() {

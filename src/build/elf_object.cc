@@ -37,16 +37,24 @@ std::optional<std::string_view> string_at(std::string_view table, std::uint64_t 
   return rest.substr(0, end);
 }
 
-Result<Elf64_Ehdr> read_header(std::string_view bytes) {
+constexpr int kMachineCuda = 190;
+
+Result<Elf64_Ehdr> read_header(std::string_view bytes, bool cubin) {
   const auto header = load<Elf64_Ehdr>(bytes, 0);
   if (!header) return malformed("shorter than an ELF header");
   if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return malformed("no ELF magic");
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_ident[EI_VERSION] != EV_CURRENT)
     return malformed("not a 64-bit little-endian ELF file");
+  if (header->e_shentsize != sizeof(Elf64_Shdr)) return malformed("unexpected size of a section header");
+  if (cubin) {
+    if (header->e_machine != kMachineCuda) return malformed(fmt::format("machine {} is not an NVIDIA GPU", header->e_machine));
+    if (header->e_type != ET_EXEC)
+      return malformed(fmt::format("type {} is not a linked cubin (ET_EXEC): separate compilation?", header->e_type));
+    return *header;
+  }
   if (header->e_machine != EM_X86_64) return malformed(fmt::format("machine {} is not x86-64", header->e_machine));
   if (header->e_type != ET_REL) return malformed(fmt::format("type {} is not a relocatable object (ET_REL)", header->e_type));
   if (header->e_phnum != 0) return malformed("program headers in a relocatable object");
-  if (header->e_shentsize != sizeof(Elf64_Shdr)) return malformed("unexpected size of a section header");
   return *header;
 }
 
@@ -112,6 +120,7 @@ Result<std::vector<ElfSymbol>> read_symbols(const std::vector<ElfSection>& secti
                        .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(raw.st_info)),
                        .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(raw.st_info)),
                        .visibility = static_cast<std::uint8_t>(ELF64_ST_VISIBILITY(raw.st_other)),
+                       .other = raw.st_other,
                        .section = raw.st_shndx,
                        .value = raw.st_value,
                        .size = raw.st_size};
@@ -169,11 +178,21 @@ bool ElfSection::executable() const { return flags & SHF_EXECINSTR; }
 
 Result<ElfObject> read_elf_object(std::string_view bytes) {
   ElfObject object;
-  FORGE_TRY_ASSIGN(const Elf64_Ehdr header, read_header(bytes));
+  FORGE_TRY_ASSIGN(const Elf64_Ehdr header, read_header(bytes, false));
   FORGE_TRY_ASSIGN(object.sections, read_sections(bytes, header));
   std::size_t symbol_table = 0;
   FORGE_TRY_ASSIGN(object.symbols, read_symbols(object.sections, symbol_table));
   FORGE_TRY_ASSIGN(object.relocations, read_relocations(object, symbol_table));
+  return object;
+}
+
+Result<ElfObject> read_cubin(std::string_view bytes) {
+  ElfObject object;
+  FORGE_TRY_ASSIGN(const Elf64_Ehdr header, read_header(bytes, true));
+  object.flags = header.e_flags;
+  FORGE_TRY_ASSIGN(object.sections, read_sections(bytes, header));
+  std::size_t symbol_table = 0;
+  FORGE_TRY_ASSIGN(object.symbols, read_symbols(object.sections, symbol_table));
   return object;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader for relocatable x86-64 objects that trusts nothing: objects come from foreign source, so every offset, index and
-// name is checked before it is followed. The views point into the bytes given, which must outlive them.
+// A reader for relocatable x86-64 objects and cubins that trusts nothing: they come from foreign source, so every offset, index
+// and name is checked before it is followed. The views point into the bytes given, which must outlive them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ struct ElfSection {
 
 struct ElfSymbol {
   std::string_view name;
-  std::uint8_t type = 0, binding = 0, visibility = 0;
+  std::uint8_t type = 0, binding = 0, visibility = 0, other = 0;  // other: st_other whole
   std::uint16_t section = 0;  // as in the file: 0 undefined, 0xfff1 absolute, 0xfff2 common
   std::uint64_t value = 0, size = 0;
 };
@@ -42,6 +42,7 @@ struct ElfRelocations {
 };
 
 struct ElfObject {
+  std::uint32_t flags = 0;           // e_flags
   std::vector<ElfSection> sections;  // index as in the file
   std::vector<ElfSymbol> symbols;    // index as in the file
   std::vector<ElfRelocations> relocations;
@@ -49,5 +50,7 @@ struct ElfObject {
 
 // Checks that it is a little-endian ELF64 x86-64 ET_REL file with one symbol table at most.
 Result<ElfObject> read_elf_object(std::string_view bytes);
+// The same for a linked cubin (machine 190, ET_EXEC). Relocations are not read: a cubin must have none.
+Result<ElfObject> read_cubin(std::string_view bytes);
 
 }  // namespace forge

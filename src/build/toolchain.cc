@@ -123,4 +123,32 @@ Result<Toolchain> probe_toolchain(const fs::path& program) {
   return t;
 }
 
+Result<Toolchain> probe_cuda_toolchain(const fs::path& nvcc) {
+  const fs::path host = find_program("gcc");  // nvcc calls it by this name
+  if (host.empty())
+    return fail(Code::unsupported, "nvcc needs gcc to preprocess, and there is none in PATH", "install it: apt-get install g++");
+  FORGE_TRY_ASSIGN(Toolchain t, probe_toolchain(host));
+  t.program = real(nvcc);
+  FORGE_TRY_ASSIGN(const std::string version, ask({nvcc.string(), "--version"}));
+  for (const std::string& line : split(version, '\n'))
+    if (line.find("release") != std::string::npos) t.version = trim(line);
+  const fs::path top = t.program.parent_path().parent_path();
+  for (const char* part : {"bin/nvcc", "bin/ptxas", "nvvm/bin/cicc", "bin/cudafe++", "bin/fatbinary"}) add_program(t, top / part);
+  for (const char* shell : {"/bin/sh", "/usr/bin/rm"}) add_program(t, shell);  // nvcc runs its parts through a shell
+  add(t.execute, real(top / "bin/nvcc.profile"));
+  add(t.read, real(top / "nvvm/libdevice"));
+  // The toolkit's own headers one by one: CUB, Thrust and the math libraries' stay out of sight.
+  std::error_code error;
+  const fs::path include = real(top / "include");
+  for (const auto& entry : fs::directory_iterator(include, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool library = name.starts_with("cublas") || name.starts_with("cudnn") || name.starts_with("cufft") ||
+                         name.starts_with("cusparse") || name.starts_with("cusolver") || name.starts_with("nccl") ||
+                         name.starts_with("cutlass");
+    if (entry.is_regular_file(error) && !library) add(t.read, entry.path().string());
+  }
+  for (const char* folder : {"crt", "cooperative_groups", "cccl/cuda", "cccl/nv", "cuda", "nv"}) add(t.read, real(include / folder));
+  return t;
+}
+
 }  // namespace forge

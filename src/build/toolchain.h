@@ -18,5 +18,7 @@ struct Toolchain {
 };
 // Asks the compiler (trusted; nothing foreign is compiled) for its programs, libraries and header folders.
 Result<Toolchain> probe_toolchain(const fs::path& program);
+// nvcc with its parts, the toolkit's headers without CUB and Thrust, and the host compiler that preprocesses for it.
+Result<Toolchain> probe_cuda_toolchain(const fs::path& nvcc);
 
 }  // namespace forge
