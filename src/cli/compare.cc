@@ -23,7 +23,7 @@ struct Flags {
 };
 
 double final_speedup(const RunResult& r) {
-  const PairedTiming* t = r.confirmation ? against(*r.confirmation, "reference") : nullptr;
+  const PairedTiming* t = r.confirmation ? find_pairing(*r.confirmation, "reference") : nullptr;
   return t ? t->speedup.mid : 0;
 }
 
@@ -37,7 +37,7 @@ Result<PairedTiming> duel(const Context& c, const Machine& machine, const std::s
   FORGE_TRY(gate->open());
   FORGE_TRY(gate->measure_floor());
   FORGE_TRY_ASSIGN(const Verdict v, gate->confirm(full.package, {}));
-  if (const PairedTiming* t = against(v, "reference")) return *t;
+  if (const PairedTiming* t = find_pairing(v, "reference")) return *t;
   return fail(Code::crashed, fmt::format("the kernels could not be timed against each other: {}", v.detail()));
 }
 

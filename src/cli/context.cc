@@ -40,31 +40,7 @@ Status Context::find() {
 
 Result<Store> Context::store() const { return Store::open(paths.home); }
 
-Result<Machine> Context::machine(const std::string& wanted) const {
-  FORGE_TRY_ASSIGN(TargetSpec target, native_cpu_target());
-  if (!wanted.empty()) {
-    FORGE_TRY_ASSIGN(const TargetSpec named, find_target(wanted));
-    if (named.family != "cpu")
-      return forge::fail(Error{.code = Code::unsupported,
-                               .message = "target " + wanted + " cannot be measured on this machine",
-                               .file = {},
-                               .line = 0,
-                               .field = "--target",
-                               .fix = "use " + target.name});
-    if (named.vector_bits > target.vector_bits)
-      return forge::fail(Error{.code = Code::unsupported,
-                               .message = "this CPU has no AVX-512",
-                               .file = {},
-                               .line = 0,
-                               .field = "--target",
-                               .fix = "use " + target.name});
-    target = named;
-  }
-  FORGE_TRY_ASSIGN(Machine m, probe_cpu(target));
-  FORGE_TRY(make_dirs(paths.home));
-  FORGE_TRY_ASSIGN(m.ceilings, measure_ceilings(m, paths.home / "ceilings.json"));
-  return m;
-}
+Result<Machine> Context::machine(const std::string& wanted) const { return survey_machine(wanted, paths.home); }
 
 void Context::out(const std::string& line) const {
   if (json) return;

@@ -8,15 +8,8 @@
 
 namespace forge {
 
-const PairedTiming* against(const Verdict& v, const std::string& whom) {
-  if (!v.measurement()) return nullptr;
-  for (const PairedTiming& p : v.measurement()->pairs)
-    if (p.against == whom) return &p;
-  return nullptr;
-}
-
 namespace {
-const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? against(*r.confirmation, "reference") : nullptr; }
+const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? find_pairing(*r.confirmation, "reference") : nullptr; }
 }  // namespace
 
 Comparison comparison_of(const RunResult& r) {

@@ -13,7 +13,6 @@ std::string describe_run(const RunResult&);
 std::vector<std::string> outcome_head();  // operator, reference, speedup, verdict, generation, run
 std::vector<std::string> outcome_row(const RunResult&);
 Json run_to_json(const RunResult&);
-const PairedTiming* against(const Verdict&, const std::string& whom);  // "reference"; null when not measured
 Comparison comparison_of(const RunResult&);
 
 }  // namespace forge

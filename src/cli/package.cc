@@ -136,7 +136,7 @@ int lineage(Context& c, const Flags& f) {
     const auto line = vault->lineage(g.operator_name, g.target);
     if (!line) return c.fail(line.error());
     for (const Generation& k : *line) {
-      const PairedTiming* t = against(k.verdict, "reference");
+      const PairedTiming* t = find_pairing(k.verdict, "reference");
       rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), k.parent.substr(0, 20),
                       t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
                       k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});

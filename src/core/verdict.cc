@@ -95,4 +95,14 @@ Verdict Verdict::missed(Reason reason, std::string detail, CorrectnessReport cor
   return v;
 }
 
+const PairedTiming* find_pairing(const Measurement& m, const std::string& against) {
+  for (const PairedTiming& p : m.pairs)
+    if (p.against == against) return &p;
+  return nullptr;
+}
+
+const PairedTiming* find_pairing(const Verdict& v, const std::string& against) {
+  return v.measurement() ? find_pairing(*v.measurement(), against) : nullptr;
+}
+
 }  // namespace forge

@@ -122,6 +122,9 @@ class Verdict {
   std::optional<CorrectnessReport> m_correctness;
   std::optional<Measurement> m_measurement;
 };
+// The pairing against `against` ("reference"); null when the job had none, or there was no job.
+const PairedTiming* find_pairing(const Measurement&, const std::string& against);
+const PairedTiming* find_pairing(const Verdict&, const std::string& against);
 std::string verdict_to_json(const Verdict&);
 Result<Verdict> parse_verdict(const std::string& json, const std::string& where);
 

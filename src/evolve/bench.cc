@@ -12,7 +12,7 @@ namespace forge {
 namespace {
 
 double score_of(const Flow& flow, const Verdict& v) {
-  if (const PairedTiming* p = pairing(v, "reference")) return p->speedup.mid;
+  if (const PairedTiming* p = find_pairing(v, "reference")) return p->speedup.mid;
   if (!v.measurement() || !(v.measurement()->seconds > 0)) return 0;
   return flow.first_seconds > 0 ? flow.first_seconds / v.measurement()->seconds : 1;
 }
@@ -39,7 +39,7 @@ std::string describe(const Milestone& m, const Verdict& v, const Decisions& chan
   for (std::size_t i = 0; i < changed.size() && i < 6; ++i) text += fmt::format(" {}={}", changed[i].first, changed[i].second);
   if (changed.size() > 6) text += " ...";
   text += ":";
-  if (const PairedTiming* p = pairing(v, "reference"))
+  if (const PairedTiming* p = find_pairing(v, "reference"))
     text += fmt::format(" {:.3f}x +- {:.1f} %", p->speedup.mid, (p->speedup.high - p->speedup.low) / 2 / p->speedup.mid * 100);
   else if (v.measurement())
     text += " " + format_seconds(v.measurement()->seconds);
@@ -117,7 +117,7 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
                  .decisions = decisions};
   if (v.measurement()) {
     hand_in.seconds = v.measurement()->seconds;
-    if (const PairedTiming* p = pairing(v, "reference")) hand_in.speedup = p->speedup.mid;
+    if (const PairedTiming* p = find_pairing(v, "reference")) hand_in.speedup = p->speedup.mid;
   }
   m_branch.outcome.hand_ins.push_back(std::move(hand_in));
   ++m_hand_ins;
@@ -152,7 +152,7 @@ void Bench::take(const KernelPackage& package, const Decisions& decisions, const
   for (const auto& d : m_milestone.decisions)
     for (const auto& id : d.cites)
       if (std::find(c.cites.begin(), c.cites.end(), id) == c.cites.end()) c.cites.push_back(id);
-  const PairedTiming* rival = pairing(v, "branch_best");
+  const PairedTiming* rival = find_pairing(v, "branch_best");
   const bool same = m_branch.best && m_branch.best->sha == c.sha;
   if (!m_branch.best || same || (rival ? rival->speedup.mid > 1 : c.score > m_branch.best->score)) m_branch.best = c;
   m_branch.accepted.push_back(std::move(c));

@@ -35,11 +35,4 @@ Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& 
 
 bool FlowLab::may_go_on() const { return !stop_requested() && !budget_spent(m_flow); }
 
-const PairedTiming* pairing(const Verdict& v, const std::string& against) {
-  if (!v.measurement()) return nullptr;
-  for (const auto& p : v.measurement()->pairs)
-    if (p.against == against) return &p;
-  return nullptr;
-}
-
 }  // namespace forge

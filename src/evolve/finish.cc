@@ -34,7 +34,7 @@ bool is_expert(const ReferenceInfo& r) { return r.present && r.id.rfind("expert:
 bool worth_sealing(const Flow& flow, const Verdict& v) {
   if (!v.correct()) return false;
   if (flow.parts.heritage.number > 0) {
-    const PairedTiming* p = pairing(v, "reference");
+    const PairedTiming* p = find_pairing(v, "reference");
     return v.accepted() && p && p->comparison == Comparison::faster;
   }
   return v.accepted() || v.reason() == Reason::too_slow || v.reason() == Reason::ambiguous;
@@ -43,13 +43,13 @@ bool worth_sealing(const Flow& flow, const Verdict& v) {
 // By the record, not by the gate's memory: a resumed run has a new gate, which knows nothing of what it said before.
 bool repeats(const Candidate& c, const Verdict& v) {
   if (v.reason() == Reason::not_confirmed) return false;
-  const PairedTiming *before = pairing(c.verdict, "reference"), *now = pairing(v, "reference");
+  const PairedTiming *before = find_pairing(c.verdict, "reference"), *now = find_pairing(v, "reference");
   return !before || !now || before->comparison != Comparison::faster || now->comparison == Comparison::faster ||
          now->comparison == Comparison::ambiguous;
 }
 
 std::string conclusion(const Verdict& v) {
-  if (const PairedTiming* p = pairing(v, "reference")) return name(p->comparison);
+  if (const PairedTiming* p = find_pairing(v, "reference")) return name(p->comparison);
   return name(v.reason());
 }
 
@@ -58,7 +58,7 @@ Result<std::optional<Candidate>> confirm(Flow& flow) {
   const auto pool = ranked(flow);
   for (std::size_t i = 0; i < pool.size() && i < kConfirmations; ++i) {
     FORGE_TRY_ASSIGN(const Verdict v, flow.desk.confirm(pool[i].package, pool[i].mechanisms));
-    const PairedTiming* p = pairing(v, "reference");
+    const PairedTiming* p = find_pairing(v, "reference");
     flow.desk.say(p ? fmt::format("confirmed afresh: {:.3f}x [{:.3f}, {:.3f}] of the reference, {}", p->speedup.mid, p->speedup.low,
                                   p->speedup.high, name(p->comparison))
                     : fmt::format("confirmation: {} {}", name(v.reason()), v.detail()));
@@ -107,13 +107,13 @@ Status seal(Flow& flow, const Candidate& best, const Verdict& confirmation) {
   g.machine = parts.machine->device_class;
   g.expert = flow.request.reference.description;
   // Each generation also stands against the expert directly: that pair is in the confirmation, or is measured now.
-  const PairedTiming* expert = pairing(confirmation, "expert");
-  if (!expert && is_expert(flow.request.reference)) expert = pairing(confirmation, "reference");
+  const PairedTiming* expert = find_pairing(confirmation, "expert");
+  if (!expert && is_expert(flow.request.reference)) expert = find_pairing(confirmation, "reference");
   if (expert) {
     g.against_expert = *expert;
   } else {
     FORGE_TRY_ASSIGN(const std::optional<Verdict> v, flow.desk.against_expert(best.package));
-    const PairedTiming* p = v ? pairing(*v, "expert") : nullptr;
+    const PairedTiming* p = v ? find_pairing(*v, "expert") : nullptr;
     if (p) {
       g.against_expert = *p;
       flow.desk.say(fmt::format("against the expert directly: {:.3f}x [{:.3f}, {:.3f}]", p->speedup.mid, p->speedup.low, p->speedup.high));
@@ -153,7 +153,7 @@ Status record_uses(Flow& flow) {
 Status end(Flow& flow) {
   RunResult& r = flow.result;
   const std::optional<Verdict>& v = r.confirmation;
-  const PairedTiming* p = v ? pairing(*v, "reference") : nullptr;
+  const PairedTiming* p = v ? find_pairing(*v, "reference") : nullptr;
   r.spent = spent(flow);
   for (const auto& branch : flow.branches) r.branches.push_back(branch.outcome);
   Json request;

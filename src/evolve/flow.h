@@ -63,9 +63,6 @@ struct Flow {
   double first_seconds = 0;  // of the first accepted candidate, for runs without a reference
 };
 
-// One side of a verdict's measurement; null when the job had none.
-const PairedTiming* pairing(const Verdict&, const std::string& against);
-
 // flow passes, in the order of run()
 Status survey(Flow&);  // reference, floor, evidence, knowledge: fills request
 Result<Plan> first_plan(Flow&);

@@ -134,16 +134,9 @@ Result<Heritage> find_heritage(const Store& store, const std::string& reference)
 }
 
 Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& asked, const Heritage& heritage, const Say& say) {
+  FORGE_TRY_ASSIGN(const Machine machine, survey_machine(asked.target, store.home()));
   Task task = asked;
-  TargetSpec target;
-  if (task.target.empty()) {
-    FORGE_TRY_ASSIGN(target, native_cpu_target());
-    task.target = target.name;
-  } else {
-    FORGE_TRY_ASSIGN(target, find_target(task.target));
-  }
-  FORGE_TRY_ASSIGN(Machine machine, probe_cpu(target));
-  FORGE_TRY_ASSIGN(machine.ceilings, measure_ceilings(machine, store.home() / "cache" / "ceilings.json"));
+  task.target = machine.target.name;
   const std::string id = store.new_run_id(task);
   if (say) say("run " + id);
   return go(paths, store, task, machine, heritage, "", id, Journal::Mode::create, say);

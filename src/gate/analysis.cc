@@ -125,12 +125,12 @@ Result<Evidence> RealGate::analyse() {
     add_mix_metrics(e, mix);
     return e;
   }
-  if (m_reference->runner->composed()) e.notes.push_back("composed of several primitives: " + m_info.description);
   // A library's code is sampled while it runs on the timed workload: it may have been generated a moment ago.
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   FORGE_TRY(stage->refresh());
-  if (auto ready = m_reference->runner->prepare(stage->call_for_expert()); !ready)
+  if (auto ready = make_ready(*m_reference, *stage, stage->call_for_expert()); !ready)
     return fail(Code::crashed, "the reference could not be prepared for profiling: " + ready.error().detail);
+  if (m_reference->runner->composed()) e.notes.push_back("composed of several primitives: " + m_info.description);
   auto lease = m_parts.lease(Lease::Kind::measure);
   if (!lease) return tl::unexpected(lease.error());
   auto profile = m_reference->runner->profile(0.5);

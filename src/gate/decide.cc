@@ -13,12 +13,6 @@ double threshold_of(const PerformanceCondition& condition, double floor) {
   return 1 + std::max(condition.min_gain, floor);
 }
 
-const PairedTiming* find_pairing(const Measurement& m, const std::string& against) {
-  for (const auto& p : m.pairs)
-    if (p.against == against) return &p;
-  return nullptr;
-}
-
 bool clocks_agree(const PairedTiming& p) {
   if (!(p.outside_speedup.mid > 0)) return false;  // no audit: fail closed
   return std::abs(std::log(p.speedup.mid / p.outside_speedup.mid)) <= p.outside_resolution;

@@ -17,8 +17,6 @@ struct Decided {
 Decided decide_performance(const std::optional<PerformanceCondition>&, const Measurement&);
 // The ratio that the lower bound must exceed: 1 + min_gain, and never less than the floor unless the plan allows a loss.
 double threshold_of(const PerformanceCondition&, double floor);
-// The pairing against `against`; null when the job had none.
-const PairedTiming* find_pairing(const Measurement&, const std::string& against);
 // Inside and outside clock agree within what the outside clock can tell.
 bool clocks_agree(const PairedTiming&);
 // A Verdict of a correct candidate, accepted or missed.

@@ -57,7 +57,7 @@ Result<GateParts> real_parts(const Paths& paths, const std::string& operator_nam
     const double waited = lease.waited_seconds();
     return LeaseHold{std::make_shared<Lease>(std::move(lease)), waited};
   };
-  parts.ceilings = [machine, cache = paths.home / "cache" / "ceilings.json"] { return measure_ceilings(machine, cache); };
+  parts.ceilings = [machine, cache = ceilings_cache(paths.home)] { return measure_ceilings(machine, cache); };
   return parts;
 }
 

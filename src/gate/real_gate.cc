@@ -179,38 +179,50 @@ JobPlan RealGate::plan_job(std::size_t sides) const {
   return plan;
 }
 
+RunnerResult<void> RealGate::make_ready(Contestant& who, Stage& stage, const CallSpec& call) const {
+  if (!who.runner) {
+    auto again = start_again(who);
+    if (!again) return tl::unexpected(again.error());
+    who.runner = std::move((*again)->runner);
+  }
+  auto ready = who.runner->prepare(call);
+  who.prepared = ready ? &stage : nullptr;
+  return ready;
+}
+
 Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, const std::vector<Side>& sides, const std::string& what) {
   Job job;
   job.plan = plan;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Contestant& who = *sides[i].who;
-    job.sides.push_back({sides[i].label, who.runner.get(), sides[i].checking, m_machine.cores});
+    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores});
     job.who.push_back(&who);
-    if (who.prepared == &stage) continue;
-    FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
-    if (auto ready = who.runner->prepare(call); !ready) {
-      job.result.failure = JobFailure{int(i), ready.error().reason, ready.error().detail};
-      return job;
+    if (!who.runner || who.prepared != &stage) {
+      FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
+      if (auto ready = make_ready(who, stage, call); !ready) {
+        job.result.failure = JobFailure{int(i), ready.error().reason, ready.error().detail};
+        return job;
+      }
     }
-    who.prepared = &stage;
+    job.sides[i].runner = who.runner.get();
   }
   auto lease = m_parts.lease(Lease::Kind::measure);
   if (!lease) return tl::unexpected(lease.error());
   job.waited = lease->waited;
   FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
-  const auto& f = job.result.failure;
-  if (!f || f->side == 0 || !process_died(f->reason)) return job;
+  const auto died = [&] { return job.result.failure && job.result.failure->side > 0 && process_died(job.result.failure->reason); };
+  if (!died()) return job;
   // One of our own sides died, as a process may on a crowded machine: the job is declared anew, once, with a fresh process.
-  Contestant& dead = *sides[std::size_t(f->side)].who;
-  auto again = start_again(dead);
-  if (!again) return job;
-  FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, dead.image_or_null(), m_machine.cores));
-  if (!(*again)->runner->prepare(call)) return job;
-  dead.runner = std::move((*again)->runner);
-  job.sides[std::size_t(f->side)].runner = dead.runner.get();
-  job.repeated = fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", sides[std::size_t(f->side)].label,
-                             name(f->reason), f->detail);
+  const JobFailure first = *job.result.failure;
+  const Side& dead = sides[std::size_t(first.side)];
+  FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, dead.who->image_or_null(), m_machine.cores));
+  dead.who->runner.reset();  // never a dead process in a later job, whatever comes of this one
+  if (!make_ready(*dead.who, stage, call)) return job;
+  job.sides[std::size_t(first.side)].runner = dead.who->runner.get();
+  job.repeated =
+      fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", dead.label, name(first.reason), first.detail);
   FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
+  if (died()) sides[std::size_t(job.result.failure->side)].who->runner.reset();
   return job;
 }
 
@@ -350,8 +362,8 @@ Result<Verdict> RealGate::submit(const Submission& s) {
     floor = stamped(floor_from(inside_seconds(job.result.calls[0]), inside_seconds(job.result.calls.back()), job.result.planned));
   }
   FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
-  if (v.accepted() && v.measurement())
-    if (const auto* p = find_pairing(*v.measurement(), "reference")) m_before[c.package_sha] = p->comparison;
+  if (v.accepted())
+    if (const auto* p = find_pairing(v, "reference")) m_before[c.package_sha] = p->comparison;
   if (v.correct()) keep_as_rival(std::move(c.who));
   return v;
 }
@@ -392,7 +404,7 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
     floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
   FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
   const auto before = m_before.find(c.package_sha);
-  const PairedTiming* now = v.measurement() ? find_pairing(*v.measurement(), "reference") : nullptr;
+  const PairedTiming* now = find_pairing(v, "reference");
   if (now && before != m_before.end() && before->second == Comparison::faster &&
       (now->comparison == Comparison::slower || now->comparison == Comparison::same)) {
     return c.finish(Verdict::missed(Reason::not_confirmed, fmt::format("accepted as faster, now {}: {}", name(now->comparison), v.detail()),

@@ -40,9 +40,9 @@ Result<GateParts> real_parts(const Paths&, const std::string& operator_name, con
 // A kernel with its process.
 struct Contestant {
   std::string id, description;
-  std::optional<Image> image;  // none: an expert
-  std::string plugin;          // of an expert
-  std::unique_ptr<Runner> runner;
+  std::optional<Image> image;       // none: an expert
+  std::string plugin;               // of an expert
+  std::unique_ptr<Runner> runner;   // null: it died, and is started again before its next job
   const Stage* prepared = nullptr;  // the stage that the runner's call is prepared on
   const Image* image_or_null() const { return image ? &*image : nullptr; }
 };
@@ -92,6 +92,7 @@ class RealGate : public Gate {
   Result<Stage*> timed_stage();
   JobPlan plan_job(std::size_t sides) const;
   int tuning_pairs(std::size_t sides) const;
+  RunnerResult<void> make_ready(Contestant&, Stage&, const CallSpec&) const;  // its process alive, the call prepared
   Result<Job> run_sides(Stage&, const JobPlan&, const std::vector<Side>&, const std::string& what);
   // The verdict of a checked candidate, from a job whose side 0 it is.
   Result<Verdict> conclude(Checked&, const Job&, const std::optional<PerformanceCondition>&, const NoiseFloor&);

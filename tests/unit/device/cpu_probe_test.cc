@@ -59,5 +59,16 @@ TEST(CpuCeilings, ArePlausibleAndCached) {
   EXPECT_EQ(read_file(cache)->find("forge-ceilings 1 another"), 0u);
 }
 
+TEST(CpuSurvey, ChoosesTheTargetAndKeepsOneCache) {
+  auto home = TempDir::make();
+  ASSERT_TRUE(home);
+  const auto machine = survey_machine("", home->path());
+  ASSERT_TRUE(machine) << machine.error().text();
+  EXPECT_EQ(machine->target.name, native_cpu_target()->name);
+  EXPECT_GT(machine->ceilings.gflops, 0);
+  EXPECT_TRUE(fs::exists(ceilings_cache(home->path())));
+  EXPECT_EQ(survey_machine("cpu:z80", home->path()).error().code, Code::bad_input);
+}
+
 }  // namespace
 }  // namespace forge

@@ -60,7 +60,7 @@ struct RealGateTest : testing::Test {
     return v ? *v : Verdict::rejected(Reason::runner_broke, v.error().text());
   }
   std::optional<std::string> best;
-  static constexpr PerformanceCondition kGain{Against::reference, 0};
+  static constexpr PerformanceCondition kGain{Against::reference, 0}, kOnBest{Against::branch_best, 0};
 };
 
 TEST_F(RealGateTest, TheBetterExpertIsTheReferenceAndAllAreOnRecord) {
@@ -192,6 +192,23 @@ TEST_F(RealGateTest, AReferenceThatDiesOnceIsStartedAgainAndSaid) {
   const Verdict v = submit("fast", kGain);
   EXPECT_TRUE(v.accepted()) << v.detail();
   EXPECT_TRUE(std::any_of(v.notes.begin(), v.notes.end(), [](auto& n) { return n.find("begun again") != n.npos; }));
+}
+
+TEST_F(RealGateTest, ARivalThatCouldNotBeStartedAgainIsStartedForItsNextJob) {
+  make("expert");
+  best = "fast";
+  ASSERT_TRUE(submit("fast", kGain).accepted());
+  const Submission next{.package = package("faster"), .milestone = "M2", .acceptance = {kOnBest, {}}, .branch_best = package("fast")};
+  ASSERT_TRUE(gate->submit(next));
+  world.kernels["fast"].call = RunnerFailure{Reason::crashed, "signal 9"};
+  world.kernels["fast"].start = RunnerFailure{Reason::load_failed, "no more processes"};
+  ASSERT_FALSE(gate->submit(next));
+  world.kernels["fast"].call.reset(), world.kernels["fast"].start.reset();
+  const int starts = world.starts;
+  const auto v = gate->submit(next);
+  ASSERT_TRUE(v) << v.error().text();
+  EXPECT_EQ(v->measurement()->pairs[1].against, "branch_best");
+  EXPECT_EQ(world.starts, starts + 2) << "the candidate, and the rival that had died";
 }
 
 TEST_F(RealGateTest, APackageFolderAsReference) {
