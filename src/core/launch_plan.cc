@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "core/concrete_map.h"
 #include "core/toml_io.h"
 
 namespace forge {
@@ -108,10 +109,11 @@ Result<LaunchPlan> parse_launch_plan(const std::string& text, const std::string&
 }
 
 Result<ConcretePlan> make_concrete(const LaunchPlan& p, const AxisValues& axes, std::int64_t sm_count, std::int64_t resident) {
-  return make_concrete(p, Definition{}, axes, sm_count, [resident](const LaunchSpec&, std::int64_t) -> Result<std::int64_t> { return resident; });
+  return make_concrete(p, Definition{}, axes, sm_count,
+                       [resident](const LaunchSpec&, std::int64_t) -> Result<std::int64_t> { return resident; });
 }
 
-Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition&, const AxisValues& axes, std::int64_t sm_count,
+Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition& definition, const AxisValues& axes, std::int64_t sm_count,
                                    const Residency& residency) {
   Names names = axes;
   for (const auto& [axis, value] : axes)
@@ -147,6 +149,10 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition&, const
     FORGE_TRY_ASSIGN(const std::int64_t bytes,
                      number_of(p.workspaces[i].bytes, names, at("workspace", i, "bytes"), 0, std::int64_t{1} << 46));
     out.workspaces.push_back({.name = p.workspaces[i].name, .bytes = bytes, .init = p.workspaces[i].init});
+  }
+  for (std::size_t i = 0; i < p.maps.size(); i++) {
+    FORGE_TRY_ASSIGN(ConcreteMap map, make_concrete_map(p.maps[i], i, names, definition, axes, out.workspaces));
+    out.maps.push_back(std::move(map));
   }
   Names grid_names = names;
   for (std::size_t i = 0; i < p.launches.size(); i++) {
