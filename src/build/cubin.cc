@@ -67,7 +67,9 @@ std::string advice(std::string_view section) {
   if (section.starts_with(".nv.global"))
     return "; device variables keep state between calls: use workspace, shared memory or __constant__ (tables that are indexed at run time "
            "land here too: declare them __constant__)";
-  if (section == ".nv.constant4") return "; sinf, cosf and the like carry tables: use __sinf, __cosf, or __constant__ tables of your own";
+  if (section == ".nv.constant4")
+    return "; addresses of device variables lie there, which keep state between calls: use workspace, shared memory or __constant__ (sinf, "
+           "cosf and the like carry such tables: use __sinf, __cosf)";
   if (section.starts_with(".nv.uft") || section.starts_with(".nv.udt")) return "; functions are called indirectly";
   return "";
 }
@@ -79,15 +81,15 @@ tl::unexpected<AdmissionFailure> refuse(std::string rule, std::string detail) {
 
 Admitted admit_sections(const ElfObject& o, const std::set<std::string>& entries) {
   for (const ElfSection& s : o.sections) {
-    const bool relocations = s.type == SHT_RELA || s.type == SHT_REL;
-    if (relocations && s.size > 0 && s.name.find(".debug") == std::string_view::npos)
-      return refuse("relocation", fmt::format("{} is not empty: the image is not fully linked", s.name));
     if (!s.allocated() || s.size == 0) continue;
     bool known = s.name == ".nv.constant3" || s.name == ".nv.shared.reserved.0";
     for (const std::string& e : entries)
       for (const char* prefix : {".text.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."}) known |= s.name == prefix + e;
     if (!known) return refuse("section", fmt::format("section {} is not allowed{}", s.name, advice(s.name)));
   }
+  for (const ElfSection& s : o.sections)
+    if ((s.type == SHT_RELA || s.type == SHT_REL) && s.size > 0 && s.name.find(".debug") == std::string_view::npos)
+      return refuse("relocation", fmt::format("{} is not empty: the image is not fully linked", s.name));
   return {};
 }
 
