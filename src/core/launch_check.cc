@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "core/concrete_map.h"
 #include "core/launch_plan.h"
 #include "util/text.h"
 
@@ -159,33 +160,12 @@ class Checker {
     if (workspace && !kTypes.count(m.dtype))
       return bad(at + ".dtype", fmt::format("'{}' is not one of u8, f16, bf16, f32", m.dtype), "a map over a workspace names its type");
     if (tensor && !m.dtype.empty()) return bad(at + ".dtype", "is for workspaces: a tensor has its own type", "remove it");
-    const std::size_t rank = m.dims.size();
-    if (rank < 1 || rank > 5) return bad(at + ".dims", fmt::format("{} dimensions are not between 1 and 5", rank));
-    if (!m.strides.empty() && m.strides.size() != rank - 1)
-      return bad(at + ".strides", fmt::format("{} given, but {} dimensions beyond the innermost", m.strides.size(), rank - 1));
+    const auto type = element_type(m, m_definition);
+    if (!type) return bad(at + ".tensor", fmt::format("there are no tensor maps of {}", name(tensor->dtype)), "load it without one");
+    if (const auto p = problem_of(m, *type)) return bad(at + p->field, p->message, p->fix);
     if (!m.offset.empty()) check_expr(at + ".offset", m.offset);
-    for (std::size_t i = 0; i < rank; i++) check_expr(fmt::format("{}.dims[{}]", at, i), m.dims[i]);
+    for (std::size_t i = 0; i < m.dims.size(); i++) check_expr(fmt::format("{}.dims[{}]", at, i), m.dims[i]);
     for (std::size_t i = 0; i < m.strides.size(); i++) check_expr(fmt::format("{}.strides[{}]", at, i), m.strides[i]);
-    if (m.swizzle != 0 && m.swizzle != 32 && m.swizzle != 64 && m.swizzle != 128)
-      return bad(at + ".swizzle", fmt::format("{} is not one of 0, 32, 64, 128", m.swizzle));
-    if (m.l2 != 0 && m.l2 != 64 && m.l2 != 128 && m.l2 != 256)
-      return bad(at + ".l2", fmt::format("{} is not one of 0, 64, 128, 256", m.l2));
-    if (m.im2col) return check_im2col(m, at, rank);
-    if (m.box.size() != rank) return bad(at + ".box", fmt::format("{} given for {} dimensions", m.box.size(), rank));
-    for (std::size_t i = 0; i < rank; i++)
-      if (m.box[i] < 1 || m.box[i] > 256)
-        return bad(fmt::format("{}.box[{}]", at, i), fmt::format("{} is not between 1 and 256", m.box[i]));
-  }
-
-  void check_im2col(const MapSpec& m, const std::string& at, std::size_t rank) {
-    if (!m.box.empty()) return bad(at + ".box", "stands beside im2col", "keep one of them");
-    if (rank < 3) return bad(at + ".im2col", fmt::format("needs 3 to 5 dimensions, there are {}", rank));
-    if (m.im2col->lower.size() != rank - 2)
-      return bad(at + ".im2col.lower", fmt::format("{} given for {} spatial dimensions", m.im2col->lower.size(), rank - 2));
-    if (m.im2col->upper.size() != rank - 2)
-      return bad(at + ".im2col.upper", fmt::format("{} given for {} spatial dimensions", m.im2col->upper.size(), rank - 2));
-    if (m.im2col->channels < 1 || m.im2col->channels > 256) return bad(at + ".im2col.channels", "is not between 1 and 256");
-    if (m.im2col->pixels < 1 || m.im2col->pixels > 1024) return bad(at + ".im2col.pixels", "is not between 1 and 1024");
   }
 
   void check_launches(const std::vector<LaunchSpec>& launches, const char* list) {

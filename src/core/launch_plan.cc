@@ -65,6 +65,10 @@ Result<std::int64_t> number_of(const Expr& expr, const Names& names, const std::
   return *value;
 }
 
+Error bad_launch(std::size_t i, const char* key, std::string message) {
+  return Error{.code = Code::bad_input, .message = std::move(message), .file = {}, .line = 0, .field = at("launch", i, key), .fix = {}};
+}
+
 constexpr std::int64_t kInt = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace
@@ -151,9 +155,11 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition& defini
     out.workspaces.push_back({.name = p.workspaces[i].name, .bytes = bytes, .init = p.workspaces[i].init});
   }
   for (std::size_t i = 0; i < p.maps.size(); i++) {
-    FORGE_TRY_ASSIGN(ConcreteMap map, make_concrete_map(p.maps[i], i, names, definition, axes, out.workspaces));
+    FORGE_TRY_ASSIGN(ConcreteMap map, make_concrete_map(p, i, definition, out.workspaces, names));
     out.maps.push_back(std::move(map));
   }
+  const auto target = find_target(p.target);
+  const std::int64_t shared_limit = target ? target->shared_bytes : 0;  // cuda
   Names grid_names = names;
   for (std::size_t i = 0; i < p.launches.size(); i++) {
     const LaunchSpec& l = p.launches[i];
@@ -167,16 +173,20 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition& defini
     if (!l.smem.empty()) {
       FORGE_TRY_ASSIGN(scratch, number_of(l.smem, names, at("launch", i, "smem"), 0, std::int64_t{1} << 30));
     }
-    FORGE_TRY_ASSIGN(grid_names["resident"], residency(l, scratch));
+    if (shared_limit && scratch > shared_limit)
+      return fail(bad_launch(i, "smem", fmt::format("\"{}\" is {} bytes, more than a block of {} may have ({})", l.smem.text, scratch,
+                                                    p.target, shared_limit)));
+    FORGE_TRY_ASSIGN(const std::int64_t resident, residency(l, scratch));
+    if (shared_limit && resident < 1)
+      return fail(bad_launch(i, "smem",
+                             fmt::format("no block of '{}' fits the device: {} threads, {} bytes of dynamic shared memory, clusters of {}",
+                                         l.entry, l.block.value_or(0), scratch, l.cluster)));
+    grid_names["resident"] = resident;
     FORGE_TRY_ASSIGN(const std::int64_t grid, number_of(l.grid, grid_names, at("launch", i, "grid"), 0, kInt));
     if (grid == 0) continue;
-    if (grid % l.cluster != 0)
-      return fail(Error{.code = Code::bad_input,
-                        .message = fmt::format("{} blocks are no multiple of cluster {}", grid, l.cluster),
-                        .file = {},
-                        .line = 0,
-                        .field = at("launch", i, "grid"),
-                        .fix = {}});
+    if (grid % l.cluster != 0) return fail(bad_launch(i, "grid", fmt::format("{} blocks are no multiple of cluster {}", grid, l.cluster)));
+    if (l.cooperative && grid > resident)
+      return fail(bad_launch(i, "grid", fmt::format("{} blocks wait for each other, but only {} fit the device at once", grid, resident)));
     out.launches.push_back({.entry = l.entry,
                             .grid = grid,
                             .scratch_bytes = scratch,

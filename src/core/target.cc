@@ -12,8 +12,14 @@ const std::vector<TargetSpec>& table() {
   static const std::vector<TargetSpec> kTable = {
       {.name = "cpu:x86-64-avx2", .family = "cpu", .vector_bits = 256, .flags = {"-march=x86-64-v3"}},
       {.name = "cpu:x86-64-avx512", .family = "cpu", .vector_bits = 512, .flags = {"-march=x86-64-v4"}},
-      {.name = "cuda:sm_90a", .family = "cuda", .vector_bits = 0, .flags = {"-gencode=arch=compute_90a,code=sm_90a"}},
-      {.name = "cuda:sm_100a", .family = "cuda", .vector_bits = 0, .flags = {"-gencode=arch=compute_100a,code=sm_100a"}},
+      {.name = "cuda:sm_90a",
+       .family = "cuda",
+       .flags = {"-gencode=arch=compute_90a,code=sm_90a"},
+       .shared_bytes = 227 << 10},  // CUDA programming guide, compute capabilities
+      {.name = "cuda:sm_100a",
+       .family = "cuda",
+       .flags = {"-gencode=arch=compute_100a,code=sm_100a"},
+       .shared_bytes = 227 << 10},
   };
   return kTable;
 }

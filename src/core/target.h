@@ -17,6 +17,7 @@ struct TargetSpec {
   std::string family;              // "cpu" or "cuda"
   int vector_bits = 0;             // cpu: 256 or 512
   std::vector<std::string> flags;  // the builder's ISA flags: "-march=x86-64-v4"
+  std::int64_t shared_bytes = 0;   // cuda: most shared memory that a block may ask for, dynamic and static
 };
 Result<TargetSpec> find_target(const std::string& name);  // "cuda" is cuda:sm_90a; unknown: lists the known ones
 std::vector<std::string> known_targets();

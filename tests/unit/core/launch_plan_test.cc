@@ -62,7 +62,7 @@ name = "x"
 tensor = "X"
 dims = ["K", "M"]
 strides = ["K"]
-box = [64, 128]
+box = [32, 128]
 swizzle = 128
 l2 = 256
 
@@ -113,7 +113,7 @@ TEST(LaunchPlan, Reads) {
   EXPECT_EQ(p->launches[1].entry, "combine");
   const auto g = parse_launch_plan(kGpu, "launch.toml");
   ASSERT_TRUE(g) << g.error().text();
-  EXPECT_EQ(g->maps[0].box, (std::vector<int>{64, 128}));
+  EXPECT_EQ(g->maps[0].box, (std::vector<int>{32, 128}));
   EXPECT_EQ(g->maps[0].l2, 256);
   EXPECT_EQ(g->maps[1].im2col->lower, (std::vector<int>{-1}));
   EXPECT_EQ(g->launches[0].cluster, 2);
@@ -177,19 +177,39 @@ TEST(LaunchPlan, RefusedOnAGpu) {
                      {"[\"K\", \"M\"]", "[]", "map[0].dims", "between 1 and 5"},
                      {"[\"K\", \"M\"]", "[\"K\", \"Q\"]", "map[0].dims[1]", "unknown name"},
                      {"[\"K\"]", "[\"K\", \"K\"]", "map[0].strides", "1 dimensions beyond"},
-                     {"[64, 128]", "[64]", "map[0].box", "1 given for 2"},
-                     {"[64, 128]", "[64, 512]", "map[0].box[1]", "between 1 and 256"},
+                     {"[32, 128]", "[32]", "map[0].box", "1 given for 2"},
+                     {"[32, 128]", "[32, 512]", "map[0].box[1]", "between 1 and 256"},
+                     {"[32, 128]", "[0, 128]", "map[0].box[0]", "between 1 and 256"},
+                     {"[32, 128]", "[30, 128]", "map[0].box[0]", "120 bytes, no multiple of 16"},
+                     {"[32, 128]", "[64, 128]", "map[0].box[0]", "256 bytes, more than the swizzle spans (128)"},
                      {"swizzle = 128", "swizzle = 16", "map[0].swizzle", "not one of"},
                      {"l2 = 256", "l2 = 16", "map[0].l2", "not one of"},
                      {"lower = [-1]", "lower = [-1, 0]", "map[1].im2col.lower", "2 given for 1"},
                      {"channels = 4", "channels = 0", "map[1].im2col.channels", "between 1"},
                      {"channels = 4, ", "", "map[1].im2col.channels", "missing"},
+                     {"channels = 4", "channels = 3", "map[1].im2col.channels", "12 bytes, no multiple of 16"},
+                     {"channels = 4", "channels = 260", "map[1].im2col.channels", "between 1 and 256"},
+                     {"pixels = 16", "pixels = 1025", "map[1].im2col.pixels", "between 1 and 1024"},
+                     {"lower = [-1]", "lower = [-32769]", "map[1].im2col.lower", "between -32768 and 32767"},
+                     {"upper = [1]", "upper = [32768]", "map[1].im2col.upper", "between -32768 and 32767"},
+                     {"[4, 4, \"M\"]", "[4, \"M\"]", "map[1].im2col", "needs 3 to 5"},
+                     {"channels = 4, pixels = 16 }", "channels = 4, pixels = 16 }\nbox = [4]", "map[1].box", "stands beside"},
+                     {"channels = 4, pixels = 16 }", "channels = 4, pixels = 16 }\nswizzle = 12", "map[1].swizzle", "not one of"},
+                     {"cluster = 2", "cluster = 0", "launch[0].cluster", "between 1 and 8"},
+                     {"cluster = 2", "cluster = 16", "launch[0].cluster", "between 1 and 8"},
                      {"name = \"acc\"\ntensor", "name = \"x\"\ntensor", "map[1].name", "taken already"},
                      {"init = \"prepared\"", "", "prepare", "no workspace with init"},
                      {"[[prepare]]\nentry = \"first\"\ngrid = 1\nblock = 32", "", "workspace[0].init", "nothing prepares it"},
                  },
                  check_gpu);
   EXPECT_TRUE(check_gpu(kGpu));
+  std::string blackwell = kGpu;
+  blackwell.replace(blackwell.find("sm_90a"), 6, "sm_100a");
+  EXPECT_TRUE(check(blackwell, "cuda:sm_100a", row_sum()));
+  EXPECT_EQ(check(blackwell, "cuda:sm_90a", row_sum()).error().field, "target");
+  Definition packed = row_sum();
+  packed.inputs[0].dtype = DType::f4_e2m1;
+  EXPECT_EQ(check(kGpu, "cuda:sm_90a", packed).error().field, "map[0].tensor");
 }
 
 TEST(LaunchPlan, DefinitionsThatNoKernelCanHave) {
