@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gate/card_evidence.h"
 #include "gate/real_gate.h"
 
 namespace forge {
@@ -19,6 +20,10 @@ std::int64_t count_matching(const std::map<std::string, std::int64_t>& mnemonics
 double value_of(const Names& names, const char* name) {
   const auto it = names.find(name);
   return it == names.end() ? 0 : double(it->second);
+}
+
+bool narrow_inputs(const Definition& d) {
+  return std::all_of(d.inputs.begin(), d.inputs.end(), [](const TensorSpec& t) { return t.scalar || bits(t.dtype) <= 16; });
 }
 
 }  // namespace
@@ -57,11 +62,16 @@ void add_cost_metrics(Evidence& e, const OperatorFolder& op, const Machine& mach
   for (const auto* list : {&op.definition.inputs, &op.definition.outputs})
     for (const auto& t : *list)
       if (!t.scalar) tensors += double(byte_count(t, axes));
+  const bool card = machine.target.family == "cuda";
   e.metrics["working_set_bytes"] = tensors;
-  e.metrics["working_set_per_core_bytes"] = tensors / std::max(1, machine.cores);
-  for (const char* name : {"l1d_bytes", "l2_bytes", "l3_bytes", "cores"}) e.metrics[name] = value_of(machine.properties, name);
+  if (card) {
+    for (const char* name : {"sm_count", "l2_bytes", "shared_bytes_per_sm", "registers_per_sm"})
+      e.metrics[name] = value_of(machine.properties, name);
+  } else {
+    e.metrics["working_set_per_core_bytes"] = tensors / std::max(1, machine.cores);
+    for (const char* name : {"l1d_bytes", "l2_bytes", "l3_bytes", "cores"}) e.metrics[name] = value_of(machine.properties, name);
+  }
   const Ceilings& top = machine.ceilings;
-  e.metrics["ceiling_gflops"] = top.gflops;
   e.metrics["ceiling_read_gbs"] = top.read_gbs;
   e.metrics["ceiling_copy_gbs"] = top.copy_gbs;
   const auto flops = evaluate(op.task.flops, axes), bytes = evaluate(op.task.bytes, axes);
@@ -71,16 +81,23 @@ void add_cost_metrics(Evidence& e, const OperatorFolder& op, const Machine& mach
   }
   e.metrics["flops"] = double(*flops);
   e.metrics["compulsory_bytes"] = double(*bytes);
+  // Matrix units take 16-bit operands, and pay only where the arithmetic would not hide behind the memory anyway.
+  const double ridge = top.copy_gbs > 0 ? top.gflops / top.copy_gbs : 0;  // flops a byte
+  const bool matrix = top.matrix_gflops > 0 && narrow_inputs(op.definition) && double(*flops) > ridge * double(*bytes);
+  const double gflops = matrix ? top.matrix_gflops : top.gflops;
+  e.metrics["ceiling_gflops"] = gflops;
+  if (card)
+    e.notes.push_back(matrix ? "compute ceiling: matrix units, 16-bit operands with f32 accumulation" : "compute ceiling: f32 FMA");
   double roofline = 0;
-  if (top.gflops > 0) roofline = double(*flops) / (top.gflops * 1e9);
+  if (gflops > 0) roofline = double(*flops) / (gflops * 1e9);
   if (top.copy_gbs > 0) roofline = std::max(roofline, double(*bytes) / (top.copy_gbs * 1e9));
   e.metrics["roofline_seconds"] = roofline;
-  if (!(top.gflops > 0 && top.copy_gbs > 0)) e.notes.push_back("ceilings were not measured: no percentages of them");
+  if (!(gflops > 0 && top.copy_gbs > 0)) e.notes.push_back("ceilings were not measured: no percentages of them");
   if (!(seconds > 0)) return;
   e.metrics["seconds"] = seconds;
   e.metrics["achieved_gflops"] = double(*flops) / seconds * 1e-9;
   e.metrics["achieved_gbs"] = double(*bytes) / seconds * 1e-9;
-  if (top.gflops > 0) e.metrics["compute_percent"] = 100 * e.metrics["achieved_gflops"] / top.gflops;
+  if (gflops > 0) e.metrics["compute_percent"] = 100 * e.metrics["achieved_gflops"] / gflops;
   if (top.copy_gbs > 0) e.metrics["memory_percent"] = 100 * e.metrics["achieved_gbs"] / top.copy_gbs;
   e.metrics["roofline_percent"] = 100 * roofline / seconds;
   if (e.metrics["roofline_percent"] > 100)
@@ -95,10 +112,32 @@ Result<Evidence> RealGate::examine(const KernelPackage& package) {
     return fail(Code::build_failed, failure.detail + (failure.log.empty() ? "" : "\n" + failure.log));
   }
   Evidence e{.subject = "candidate " + package_hash(package).substr(0, 12)};
-  FORGE_TRY_ASSIGN(const auto mix, disassemble_object(image->bytes));
-  add_mix_metrics(e, mix);
+  FORGE_TRY(add_image_metrics(e, *image));
   add_cost_metrics(e, m_parts.op, m_machine, 0);
   return e;
+}
+
+Status RealGate::add_image_metrics(Evidence& e, const Image& image) const {
+  auto mix = m_parts.disassemble(image);
+  if (!mix && mix.error().code != Code::unsupported) return tl::unexpected(mix.error());
+  if (m_machine.target.family != "cuda") {
+    if (!mix) return tl::unexpected(mix.error());
+    add_mix_metrics(e, *mix);
+    return {};
+  }
+  if (mix)
+    add_sass_metrics(e, *mix);
+  else
+    e.notes.push_back("no instruction mix: " + mix.error().text());
+  // For the shape alone: how many blocks of a launch fit the card changes its grid, and nothing that is told here.
+  const std::int64_t sms = value_of(m_machine.properties, "sm_count") > 0 ? std::int64_t(value_of(m_machine.properties, "sm_count")) : 1;
+  const auto plan = make_concrete(image.plan, m_parts.op.definition, timed_axes(m_parts.op), sms,
+                                  [sms](const LaunchSpec&, std::int64_t) -> Result<std::int64_t> { return sms; });
+  if (plan)
+    add_resource_metrics(e, image, *plan, m_machine);
+  else
+    e.notes.push_back("no resources: " + plan.error().text());
+  return {};
 }
 
 Result<Evidence> RealGate::analyse() {
@@ -121,8 +160,7 @@ Result<Evidence> RealGate::analyse() {
   e.subject = m_info.id + " " + m_info.description;
   add_cost_metrics(e, m_parts.op, m_machine, m_info.seconds);
   if (m_reference->image) {
-    FORGE_TRY_ASSIGN(const auto mix, disassemble_object(m_reference->image->bytes));
-    add_mix_metrics(e, mix);
+    FORGE_TRY(add_image_metrics(e, *m_reference->image));
     return e;
   }
   // A library's code is sampled while it runs on the timed workload: it may have been generated a moment ago.
@@ -140,7 +178,9 @@ Result<Evidence> RealGate::analyse() {
   }
   for (const auto& sample : profile->where) e.hot_symbols.emplace_back(sample.mapping, sample.share);
   if (!profile->note.empty()) e.notes.push_back(profile->note);
-  if (profile->hot_code.empty())
+  if (m_machine.target.family == "cuda")
+    e.notes.push_back("a library's kernels are not disassembled here: its instruction mix is missing");
+  else if (profile->hot_code.empty())
     e.notes.push_back("no code was sampled: the instruction mix is missing");
   else
     add_mix_metrics(e, disassemble_code(profile->hot_code, m_info.id));

@@ -20,6 +20,8 @@ bool clocks_agree(const PairedTiming& p) {
 
 namespace {
 Decided disagreement(const PairedTiming& p) {
+  if (!(p.outside_speedup.mid > 0))
+    return {Reason::ambiguous, fmt::format("{}: {:.4f} by the inside clock, and no outside clock to confirm it", p.against, p.speedup.mid)};
   return {Reason::clocks_disagree, fmt::format("{}: inside clock {:.4f}, outside clock {:.4f}, resolution {:.4f}", p.against, p.speedup.mid,
                                                p.outside_speedup.mid, p.outside_resolution)};
 }

@@ -32,7 +32,8 @@ Result<std::vector<RealGate::Built>> RealGate::build_all(const std::vector<Kerne
       for (std::size_t i; !stop_requested() && (i = next++) < missing.size();) results[i] = m_parts.build(*missing[i]);
     };
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(missing.size(), std::size_t(std::max(1, m_machine.cores))); ++i) threads.emplace_back(work);
+    const auto most = std::size_t(std::max(1, m_parts.build_threads > 0 ? m_parts.build_threads : m_machine.cores));
+    for (std::size_t i = 1; i < std::min(missing.size(), most); ++i) threads.emplace_back(work);
     work();
     threads.clear();  // joins
     Progress::clear();

@@ -67,7 +67,9 @@ struct AdmissionLine {
   bool must_reject = true;
   bool holds() const { return rejected == must_reject; }
 };
-Result<std::vector<AdmissionLine>> admit_task(const Paths&, const std::string& operator_name);
+// `family`: of targets, whose timed workload and shapes are taken; empty: the operator's first. The judge is the CPU's: a card's
+// follows the same rules, from the same source.
+Result<std::vector<AdmissionLine>> admit_task(const Paths&, const std::string& operator_name, const std::string& family = "");
 
 // Self-tests of the judge's statistics, on this machine, against a package used as its own reference.
 struct AaResult {

@@ -41,7 +41,19 @@ double family_cpu_seconds(const std::string& pid, int depth) {
   return sum;
 }
 
+int descendants(const std::string& pid, int depth) {
+  int count = 0;
+  std::error_code ec;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + pid + "/task", ec)) {
+    std::ifstream in(task.path() / "children");
+    for (std::string child; in >> child;) count += 1 + (depth > 0 ? descendants(child, depth - 1) : 0);
+  }
+  return count;
+}
+
 }  // namespace
+
+int live_descendants() { return descendants("self", 4); }
 
 LoadSample sample_load() {
   LoadSample out;

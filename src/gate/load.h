@@ -12,6 +12,8 @@ struct LoadSample {
 };
 LoadSample sample_load();
 
+int live_descendants();  // of this process
+
 struct ForeignLoad {
   bool known = false;
   double foreign_percent = 0, steal_percent = 0;

@@ -16,14 +16,12 @@ namespace {
 
 constexpr std::size_t kWarmRivals = 3;     // runner processes kept for the next jobs
 constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
-constexpr double kForeignNote = 5;         // percent of all cores used by others that is worth a note
-constexpr int kBases = 2;                  // base pairs of the timed stage
+
+}  // namespace
 
 bool process_died(Reason r) {
   return r == Reason::crashed || r == Reason::timed_out || r == Reason::out_of_memory || r == Reason::runner_broke;
 }
-
-}  // namespace
 
 struct RealGate::Checked {
   std::string package_sha;
@@ -161,7 +159,13 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
     c.ended = Verdict::rejected(run.failure->reason, run.failure->detail);
     return c;
   }
-  FORGE_TRY_ASSIGN(c.mix, disassemble_object(c.image.bytes));
+  if (auto mix = m_parts.disassemble(c.image)) {
+    c.mix = std::move(*mix);
+  } else if (!signature.empty() || mix.error().code != Code::unsupported) {
+    return tl::unexpected(mix.error());  // a mechanism that cannot be looked for is neither there nor missing
+  } else {
+    c.notes.push_back("instructions not counted: " + mix.error().text());
+  }
   c.mechanism = check_signature(signature, c.mix);
   if (signature.empty()) c.mechanism.ok = true;
   if (!c.mechanism.ok) c.ended = Verdict::missed(Reason::mechanism_missing, join(c.mechanism.found, "; "), c.report, std::nullopt);
@@ -193,9 +197,10 @@ RunnerResult<void> RealGate::make_ready(Contestant& who, Stage& stage, const Cal
 Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, const std::vector<Side>& sides, const std::string& what) {
   Job job;
   job.plan = plan;
+  job.plan.card = m_parts.card;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Contestant& who = *sides[i].who;
-    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores});
+    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores, !who.image});
     job.who.push_back(&who);
     if (!who.runner || who.prepared != &stage) {
       FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
@@ -209,9 +214,12 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   auto lease = m_parts.lease(Lease::Kind::measure);
   if (!lease) return tl::unexpected(lease.error());
   job.waited = lease->waited;
-  FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
+  FORGE_TRY_ASSIGN(job.result, run_job(job.plan, job.sides, stage, m_random, what));
   const auto died = [&] { return job.result.failure && job.result.failure->side > 0 && process_died(job.result.failure->reason); };
-  if (!died()) return job;
+  if (!died()) {
+    FORGE_TRY(audit(job, stage, sides, what));
+    return job;
+  }
   // One of our own sides died, as a process may on a crowded machine: the job is declared anew, once, with a fresh process.
   const JobFailure first = *job.result.failure;
   const Side& dead = sides[std::size_t(first.side)];
@@ -221,8 +229,9 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   job.sides[std::size_t(first.side)].runner = dead.who->runner.get();
   job.repeated =
       fmt::format("the {} died ({}: {}); the job was begun again with a fresh process", dead.label, name(first.reason), first.detail);
-  FORGE_TRY_ASSIGN(job.result, run_job(plan, job.sides, stage, m_random, what));
+  FORGE_TRY_ASSIGN(job.result, run_job(job.plan, job.sides, stage, m_random, what));
   if (died()) sides[std::size_t(job.result.failure->side)].who->runner.reset();
+  FORGE_TRY(audit(job, stage, sides, what));
   return job;
 }
 
@@ -250,27 +259,16 @@ Result<NoiseFloor> RealGate::measure_floor() {
 NoiseFloor RealGate::stamped(NoiseFloor floor) const {
   floor.device_class = m_machine.device_class;
   floor.boot_id = m_machine.boot_id;
-  floor.protocol = kProtocol;
+  floor.protocol = m_parts.protocol;
   return floor;
 }
 
 std::map<std::string, std::string> RealGate::conditions(const Job& job) const {
-  std::map<std::string, std::string> c = m_machine.environment;
-  c["protocol"] = kProtocol;
-  c["clock"] = "inside: the runner's monotonic clock around the launches; outside: the judge's, from continue to done, every call";
-  c["cache"] = "cold: operands are written by non-temporal stores before every call; outputs poisoned likewise";
-  c["content"] = "fresh for every call";
-  c["workers"] = std::to_string(m_machine.cores);
-  c["device"] = m_machine.model;
-  c["device_class"] = m_machine.device_class;
-  c["boot_id"] = m_machine.boot_id;
+  Conditions c = m_machine.environment;
+  c["protocol"] = m_parts.protocol;
   c["compiler"] = m_parts.compiler;
   c["started"] = utc_now();
-  const JobResult& r = job.result;
-  c["pairs"] = fmt::format("planned {}, measured {}{}{}", r.planned, r.calls.empty() ? 0 : r.calls[0].size(),
-                           r.extended ? ", extended once" : "", r.stopped_early ? ", ended by the pilot" : "");
-  c["foreign_load"] = r.load.known ? fmt::format("{:.1f} % of all cores, {:.1f} % stolen", r.load.foreign_percent, r.load.steal_percent)
-                                   : "unknown: /proc/stat could not be read";
+  add_conditions(c, m_machine, job.result, job.sides);
   for (std::size_t i = 0; i < job.who.size(); ++i) {
     const Contestant& who = *job.who[i];
     c["side." + job.sides[i].label] =
@@ -307,12 +305,9 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
   m.conditions = conditions(job);
   for (std::size_t i = 1; i < job.sides.size(); ++i)
     if (job.sides[i].label != "self") m.pairs.push_back(make_pairing(r, job.sides, 0, int(i), floor.ratio));
-  if (r.load.known && r.load.foreign_percent + r.load.steal_percent > kForeignNote)
-    c.notes.push_back(fmt::format("other work used {:.1f} % of the machine during timing, {:.1f} % was stolen by the host",
-                                  r.load.foreign_percent, r.load.steal_percent));
-  if (!r.load.known) c.notes.push_back("foreign load unknown: /proc/stat could not be read");
+  for (const std::string& note : job_notes(r)) c.notes.push_back(note);
   Decided d = decide_performance(condition, m);
-  if (const auto problem = cpu_time_problem(r.calls[0], m_machine.cores); !problem.empty()) d = {Reason::clocks_disagree, problem};
+  if (const auto problem = call_problem(r.audit, r.calls[0], m_machine.cores); !problem.empty()) d = {Reason::clocks_disagree, problem};
   return c.finish(make_verdict(d, std::move(report), std::move(m)));
 }
 
@@ -348,6 +343,7 @@ Result<Verdict> RealGate::submit(const Submission& s) {
     sides.push_back({"self", self.get(), Checking::every_call});
   }
   JobPlan plan = plan_job(sides.size());
+  plan.audited = true;
   if (condition) {
     for (std::size_t i = 1; i < sides.size(); ++i)
       if (sides[i].label == name(condition->against))
@@ -389,6 +385,7 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
   const Checking checking = twin.image ? Checking::every_call : Checking::random_third;
   const std::string label = m_reference ? "reference" : "self";
   JobPlan plan = plan_job(3);
+  plan.audited = true;
   std::optional<PerformanceCondition> condition;
   if (m_reference) {
     condition = PerformanceCondition{};
@@ -429,6 +426,7 @@ Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
   if (!again) return fail(Code::crashed, "a second process of the expert did not start: " + again.error().detail);
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   JobPlan plan = plan_job(3);
+  plan.audited = true;
   plan.watch = {{1, 1 + plan.floor, true}};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
                                             {{"candidate", c.who.get(), Checking::every_call},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "build/build.h"
+#include "gate/conditions.h"
 #include "gate/correctness.h"
 #include "gate/gate.h"
 #include "gate/timing.h"
@@ -33,6 +34,12 @@ struct GateParts {
   std::function<Result<LeaseHold>(Lease::Kind)> lease;
   std::function<Result<Ceilings>()> ceilings;
   std::string compiler;  // identity, for the record
+  // What differs between families of targets. Defaults: a CPU's.
+  std::string protocol = kCpuProtocol;
+  Audit audit = Audit::every_call;
+  std::function<Result<InstructionMix>(const Image&)> disassemble = [](const Image& image) { return disassemble_object(image.bytes); };
+  std::function<CardLook()> card;  // on a GPU
+  int build_threads = 0;           // compilers side by side; 0: one a core of the machine
 };
 // The parts of this machine: compiler, sandboxed runners, vault, lease.
 Result<GateParts> real_parts(const Paths&, const std::string& operator_name, const Machine&, const GateOptions&);
@@ -94,6 +101,9 @@ class RealGate : public Gate {
   int tuning_pairs(std::size_t sides) const;
   RunnerResult<void> make_ready(Contestant&, Stage&, const CallSpec&) const;  // its process alive, the call prepared
   Result<Job> run_sides(Stage&, const JobPlan&, const std::vector<Side>&, const std::string& what);
+  // The outside clock of a GPU, for the sides that the inside clock calls beaten (slope_audit.cc).
+  Status audit(Job&, Stage&, const std::vector<Side>&, const std::string& what);
+  Status add_image_metrics(Evidence&, const Image&) const;
   // The verdict of a checked candidate, from a job whose side 0 it is.
   Result<Verdict> conclude(Checked&, const Job&, const std::optional<PerformanceCondition>&, const NoiseFloor&);
   std::map<std::string, std::string> conditions(const Job&) const;
@@ -105,6 +115,7 @@ class RealGate : public Gate {
   GateOptions m_options;
   Random m_random;                                    // order of calls; seeded by the OS
   std::unique_ptr<Stage> m_stage;                     // the timed workload
+  std::unique_ptr<Batch> m_batch;                     // likewise, for the outside clock of a GPU
   std::unique_ptr<Contestant> m_reference, m_expert;  // m_expert only when the reference is none
   bool m_opened = false;
   ReferenceInfo m_info;
@@ -118,7 +129,8 @@ class RealGate : public Gate {
 // Evidence: named metrics from a mix, a time and the machine (analysis.cc).
 void add_mix_metrics(Evidence&, const InstructionMix&);
 void add_cost_metrics(Evidence&, const OperatorFolder&, const Machine&, double seconds);
+bool process_died(Reason);  // the runner's process is gone
 AxisValues timed_axes(const OperatorFolder&);
-inline constexpr const char* kProtocol = "cpu-paired-1";
+inline constexpr int kBases = 2;  // base pairs of the timed stage
 
 }  // namespace forge

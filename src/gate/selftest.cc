@@ -90,10 +90,22 @@ class Bench {
   double m_seconds = 0;
 };
 
+bool is_cuda(const KernelPackage& package) { return package.source_name == "kernel.cu"; }
+
 // The same kernel, then a launch that only spins: a chain of dependent additions that the compiler cannot shorten.
 KernelPackage with_spin(const KernelPackage& package, std::int64_t turns) {
   KernelPackage out = package;
   out.origin = fmt::format("{} with a spin of {}", package.origin, turns);
+  if (is_cuda(package)) {  // one warp: the launch ends when it does
+    out.source += fmt::format(
+        "\nextern \"C\" __global__ void __launch_bounds__(32) selftest_spin(const __grid_constant__ forge_args) {{\n"
+        "  unsigned x = 1;\n"
+        "  for (long long i = 0; i < {}LL; ++i) asm volatile(\"add.u32 %0, %0, 1;\" : \"+r\"(x));\n"
+        "}}\n",
+        turns);
+    out.plan_text += "\n[[launch]]\nentry = \"selftest_spin\"\ngrid = \"1\"\nblock = 32\n";
+    return out;
+  }
   out.source += fmt::format(
       "\nextern \"C\" __attribute__((visibility(\"default\"))) void selftest_spin(const forge_args*, const forge_block*) {{\n"
       "  unsigned long x = 1;\n"
@@ -105,21 +117,34 @@ KernelPackage with_spin(const KernelPackage& package, std::int64_t turns) {
 }
 
 // Turns that make the kernel slower by `effect`. The cost of a turn is measured on a spin of ten times the effect, which stands far
-// out of the noise; then the real spin is measured, and corrected only when its interval excludes the effect.
+// out of the noise; then the real spin is measured, and corrected only when its interval excludes the effect. On a GPU the launch
+// alone costs something: that is measured first.
 Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runner& plain, double effect) {
   const JobPlan plan{.pairs = 30, .may_extend = false, .may_stop_early = false};
+  const auto slower_by = [&](std::int64_t turns, const std::string& step) -> Result<RatioStats> {
+    FORGE_TRY_ASSIGN(const Image image, bench.build(with_spin(package, turns)));
+    FORGE_TRY_ASSIGN(auto spun, bench.start(image));
+    FORGE_TRY_ASSIGN(const JobResult r, bench.job(plan, *spun, plain, "calibrating the spin, " + step));
+    return paired_ratio(inside_seconds(r.calls[1]), inside_seconds(r.calls[0]));
+  };
+  double launch = 0;
+  if (is_cuda(package)) {
+    FORGE_TRY_ASSIGN(const RatioStats empty, slower_by(1, "its launch alone"));
+    launch = std::max(0.0, empty.mid - 1);
+    if (launch > 0.8 * effect)
+      return fail(Code::unsupported,
+                  fmt::format("a launch alone slows this kernel by {:.2f} %: an effect of {:.2f} % cannot be made", launch * 100, effect * 100),
+                  "take a longer kernel, or a larger effect");
+  }
   double turns = std::max(1000.0, 10 * effect * bench.seconds() * 3e9);  // one turn takes about a cycle
   for (int step = 0; step < 4; ++step) {
-    FORGE_TRY_ASSIGN(const Image image, bench.build(with_spin(package, std::int64_t(turns))));
-    FORGE_TRY_ASSIGN(auto spun, bench.start(image));
-    FORGE_TRY_ASSIGN(const JobResult r, bench.job(plan, *spun, plain, fmt::format("calibrating the spin, step {}", step + 1)));
-    const RatioStats slower = paired_ratio(inside_seconds(r.calls[1]), inside_seconds(r.calls[0]));
+    FORGE_TRY_ASSIGN(const RatioStats slower, slower_by(std::int64_t(turns), fmt::format("step {}", step + 1)));
     if (step > 0 && slower.low95 <= 1 + effect && 1 + effect <= slower.high95) break;
-    if (!(slower.mid - 1 > effect / 10))
+    if (!(slower.mid - 1 - launch > effect / 10))
       return fail(Code::unsupported,
                   fmt::format("a spin of {} turns cannot be seen: measured {:.4f} against {:.4f} wanted", turns, slower.mid - 1, effect),
                   "try again on a quieter machine");
-    turns *= effect / (slower.mid - 1);
+    turns *= (effect - launch) / (slower.mid - 1 - launch);
   }
   return std::int64_t(turns);
 }

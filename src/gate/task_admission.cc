@@ -279,8 +279,8 @@ Result<std::map<std::string, std::int64_t>> battery_shape(const OperatorFolder& 
 
 }  // namespace
 
-Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::string& operator_name) {
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, operator_name, ""));  // of any family: the battery plays on the CPU
+Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::string& operator_name, const std::string& family) {
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, operator_name, family));
   JudgeOptions options;
   options.cores = usable_cores();
   FORGE_TRY_ASSIGN(auto judge, Judge::make(op, options));

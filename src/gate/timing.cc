@@ -49,11 +49,12 @@ class Job {
   Result<JobResult> run(const std::string& what) {
     for (int i = 0; i < m_plan.warm_up && !m_result.failure; ++i) FORGE_TRY(round(false));
     const LoadSample before = sample_load();
+    look_at_card();
     int target = m_plan.pairs;
     for (int done = 0; done < target && !m_result.failure;) {
       Progress::show(fmt::format("{}: pair {} of {}", what, done + 1, target));
       FORGE_TRY(round(true));
-      ++done;
+      if (++done % kCardBlock == 0) look_at_card();
       if (m_plan.may_stop_early && done == kPilotPairs && done < target && !m_plan.watch.empty() && !m_result.failure &&
           hopeless(m_result, m_plan.watch.front())) {
         m_result.stopped_early = true;
@@ -65,6 +66,7 @@ class Job {
       }
     }
     const LoadSample after = sample_load();
+    look_at_card();
     m_result.load = foreign_load(before, after);
     m_result.seconds = after.wall_s - before.wall_s;
     if (const auto rounds = m_result.calls[0].size()) m_result.round_seconds = m_result.seconds / double(rounds);
@@ -73,6 +75,9 @@ class Job {
   }
 
  private:
+  void look_at_card() {
+    if (m_plan.card) m_result.card.push_back(m_plan.card());
+  }
   bool any_undecided() const {
     return std::any_of(m_plan.watch.begin(), m_plan.watch.end(), [&](const JobWatch& w) { return undecided(m_result, w, m_plan.floor); });
   }
@@ -141,10 +146,83 @@ std::string cpu_time_problem(const std::vector<CallTiming>& calls, int workers) 
     // 2 ms and 5 %: the kernel's accounting, and the runner's own work between the judge's two readings.
     if (c.cpu_s > c.outside_s * workers * 1.05 + 0.002)
       return fmt::format("{:.3f} ms of CPU time in a call of {:.3f} ms on {} workers", c.cpu_s * 1e3, c.outside_s * 1e3, workers);
+  }
+  return inside_problem(calls);
+}
+
+std::string inside_problem(const std::vector<CallTiming>& calls) {
+  for (const auto& c : calls)
     if (c.inside_s > c.outside_s * 1.01 + 20e-6)
       return fmt::format("the inside clock says {:.3f} ms, the outside clock {:.3f} ms", c.inside_s * 1e3, c.outside_s * 1e3);
-  }
   return {};
+}
+
+int slope_calls(double seconds) {
+  constexpr double jitter = 15e-6, wanted = 0.0025;  // of a slope over all repetitions, times N; of a call's time
+  return std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 8, 64);
+}
+
+Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>& sides, Batch& batch, Stage& stage, Random& random,
+                               const std::string& what) {
+  SlopeResult result;
+  result.calls = plan.calls;
+  const double began = monotonic_seconds();
+  // One batch of a side: fresh content in every slot, the calls, every output of every slot compared. Seconds; none: it failed.
+  const auto run = [&](int i, int calls) -> Result<std::optional<double>> {
+    const JobSide& side = sides[std::size_t(i)];
+    const auto failed = [&](const RunnerFailure& f) {
+      result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)"};
+      return std::optional<double>();
+    };
+    if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(scrubbed.error());
+    FORGE_TRY(side.one_slot ? stage.refresh() : batch.refresh(calls));
+    const auto seconds = side.runner->batch(calls);
+    if (!seconds) return failed(seconds.error());
+    const CheckResult check = side.one_slot ? stage.check() : batch.check(calls);
+    if (check.reason != Reason::accepted) return failed({check.reason, check.detail});
+    if (i == 0) {
+      note_check(result.checks, check, stage.label());
+      result.checks.checks += calls - 1;
+    }
+    return std::optional<double>(*seconds);
+  };
+  for (int i : plan.sides) {  // warms up
+    FORGE_TRY_ASSIGN(const auto seconds, run(i, plan.calls));
+    if (!seconds) return result;
+  }
+  for (int repetition = 0; repetition < plan.repetitions; ++repetition) {
+    if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
+    Progress::show(fmt::format("{}: outside clock, {} of {}", what, repetition + 1, plan.repetitions));
+    std::vector<int> order;  // twice each side: once N calls, once 2N, whichever comes first
+    for (int i : plan.sides) order.insert(order.end(), {2 * i, 2 * i + 1});
+    shuffle(order, random);
+    std::map<int, double> once, twice;
+    for (int turn : order) {
+      const int i = turn / 2;
+      FORGE_TRY_ASSIGN(const auto seconds, run(i, plan.calls * (turn % 2 + 1)));
+      if (!seconds) {
+        Progress::clear();
+        return result;
+      }
+      (turn % 2 ? twice : once)[i] = *seconds;
+    }
+    for (int i : plan.sides) result.per_call_s[i].push_back((twice[i] - once[i]) / plan.calls);
+  }
+  Progress::clear();
+  result.seconds = monotonic_seconds() - began;
+  return result;
+}
+
+// The flush and every constant of a call are in both sides' slopes, so their difference is the calls' own. It is told against the
+// other side's time, which is trusted: an expert's, or a sealed kernel's that was audited itself.
+static RatioStats slope_ratio(const SlopeResult& slopes, int candidate, int against, double against_s) {
+  const auto &c = slopes.per_call_s.at(candidate), &a = slopes.per_call_s.at(against);
+  std::vector<double> mine, other;
+  for (std::size_t r = 0; r < c.size(); ++r) {
+    mine.push_back(std::max(against_s + c[r] - a[r], against_s * 1e-3));  // a difference beyond the whole call is noise, or worse
+    other.push_back(against_s);
+  }
+  return paired_ratio(mine, other);
 }
 
 PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& sides, int candidate, int against, double floor) {
@@ -155,13 +233,22 @@ PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& side
   out.candidate_s = inside_seconds(c);
   out.against_s = inside_seconds(a);
   const RatioStats inside = paired_ratio(out.candidate_s, out.against_s);
-  const RatioStats outside = paired_ratio(outside_seconds(c), outside_seconds(a));
   out.comparison = compare(inside, floor);
   out.speedup = {inside.low95, inside.mid, inside.high95};
   out.lower_bound = inside.lower;
   out.upper_bound = inside.upper;
   out.pairs = inside.n;
   out.extended = job.extended;
+  if (job.audit == Audit::slope) {
+    if (!job.slopes.per_call_s.count(candidate) || !job.slopes.per_call_s.count(against)) return out;  // no audit: see slopes_missing
+    const double other = median(out.against_s);
+    const RatioStats outside = slope_ratio(job.slopes, candidate, against, other);
+    out.outside_speedup = {outside.low95, outside.mid, outside.high95};
+    out.outside_resolution =
+        half_width(outside) + half_width(inside) + kSlopeSeconds / std::min(other, median(out.candidate_s)) + kSlopeRatio;
+    return out;
+  }
+  const RatioStats outside = paired_ratio(outside_seconds(c), outside_seconds(a));
   out.outside_speedup = {outside.low95, outside.mid, outside.high95};
   // What the outside clock can tell: its own spread, the inside's, and how far the constant cost of a turn (go, wake, done), read off
   // the trusted side, pulls the ratio towards one.

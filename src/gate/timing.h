@@ -2,11 +2,14 @@
 // One paired job: every side on the same buffers, one call a turn in an order drawn anew each round, fresh content before every
 // call, every call of a candidate checked. The number of rounds is declared before the first. docs/judging.md, "A timing job".
 #pragma once
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/verdict.h"
+#include "device/nvml.h"
 #include "gate/judge.h"
 #include "gate/load.h"
 #include "gate/statistics.h"
@@ -22,6 +25,7 @@ struct JobSide {
   Runner* runner = nullptr;  // prepared on the job's stage
   Checking checking = Checking::every_call;
   int workers = 1;
+  bool one_slot = false;  // its batches repeat the one call that is prepared: an expert, whose plans are costly
 };
 
 // A side whose ratio to side 0 the verdict hangs on, and the ratio that it hangs on.
@@ -31,6 +35,12 @@ struct JobWatch {
   bool gain_wanted = true;
 };
 
+// The card, and how many processes other than ours compute on it; negative: unknown.
+struct CardLook {
+  CardState state;
+  int foreign = -1;
+};
+
 struct JobPlan {
   int pairs = kMinPairs;  // declared; pilot and extension follow from it
   double floor = 0;
@@ -38,7 +48,10 @@ struct JobPlan {
   bool may_extend = true;       // once, to twice the pairs, when a watched comparison is ambiguous
   bool may_stop_early = true;   // after kPilotPairs, only when the first watched ratio is hopeless
   int warm_up = 1;              // rounds that are checked and thrown away
+  bool audited = false;         // a verdict hangs on it: the outside clock is asked too
+  std::function<CardLook()> card;  // on a GPU: asked before, after, and every kCardBlock rounds
 };
+inline constexpr int kCardBlock = 8;
 inline constexpr int kPilotPairs = 5;
 inline constexpr double kHopeless = 0.9;  // the upper bound is under 90 % of what is needed
 
@@ -48,6 +61,30 @@ struct JobFailure {
   std::string detail;
 };
 
+// What the outside clock says of the sides (docs/judging.md, "Two clocks").
+enum class Audit {
+  every_call,  // it spans each timed call: CallTiming::outside_s
+  slope,       // batches of N and of 2N calls; a call's time is the difference over N
+};
+struct SlopePlan {
+  int calls = 0;         // N
+  int repetitions = 7;   // declared; each is one batch of N and one of 2N of every side, in an order drawn anew
+  std::vector<int> sides;
+};
+struct SlopeResult {
+  int calls = 0;
+  std::map<int, std::vector<double>> per_call_s;  // by side, one a repetition: a call with the flush before it
+  CorrectnessReport checks;                       // of side 0
+  std::optional<JobFailure> failure;
+  double seconds = 0;
+};
+// `batch` is prepared in the runners of all sides but those with one slot, which work on `stage`.
+Result<SlopeResult> run_slopes(const SlopePlan&, const std::vector<JobSide>&, Batch&, Stage&, Random&, const std::string& what);
+// N that tells `seconds` a call to a quarter of a percent from the jitter of a batch's begin and end.
+int slope_calls(double seconds);
+// What the slope differs by from an inside clock of events once constants cancel: measured, see docs/judging.md.
+inline constexpr double kSlopeSeconds = 1.5e-6, kSlopeRatio = 0.005;
+
 struct JobResult {
   std::vector<std::vector<CallTiming>> calls;  // [side][round]
   int planned = 0;
@@ -55,6 +92,10 @@ struct JobResult {
   CorrectnessReport checks;           // of side 0
   std::optional<JobFailure> failure;  // of the first side that failed; the job ended there
   ForeignLoad load;
+  std::vector<CardLook> card;
+  Audit audit = Audit::every_call;
+  SlopeResult slopes;          // Audit::slope, where it was run
+  std::string slopes_missing;  // Audit::slope: why it was not
   double seconds = 0, round_seconds = 0;
 };
 // Code::interrupted on Ctrl-C; a stage that breaks is an error, a kernel that breaks is a JobFailure.
@@ -66,5 +107,7 @@ std::vector<double> inside_seconds(const std::vector<CallTiming>&);
 std::vector<double> outside_seconds(const std::vector<CallTiming>&);
 // More CPU time than the workers can have had in the call: work by others. Empty when consistent.
 std::string cpu_time_problem(const std::vector<CallTiming>&, int workers);
+// An inside time longer than the turn that it lay in. Empty when consistent.
+std::string inside_problem(const std::vector<CallTiming>&);
 
 }  // namespace forge

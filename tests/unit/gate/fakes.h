@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A made-up machine for the gate's tests: kernels are behaviours looked up by their source text, time is drawn, not measured.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -22,6 +23,7 @@ struct Behaviour {
   std::optional<RunnerFailure> start, call;  // failures
   bool once = false;                         // `call` strikes once, then never again
   int fail_after = 0;                        // calls that go well before `call` or `result` strike
+  std::optional<Reason> batch_result;        // what a check finds after a batch, when it differs
 };
 
 struct World {
@@ -33,6 +35,8 @@ struct World {
   int scrubs = 0, refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
   std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
+  int slots = 1000;     // that the card's memory holds
+  int batches = 0, batch_calls = 0;
   std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
 };
@@ -60,6 +64,16 @@ class FakeRunner : public Runner {
     m_world.last = strikes ? b.result : Reason::accepted;
     const double t = b.seconds * std::exp(m_world.sigma * m_world.random.normal());
     return CallTiming{.inside_s = t * b.inside_factor, .outside_s = t + 20e-6, .cpu_s = t * b.cpu_factor};
+  }
+  RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) override { return {}; }
+  // Flush and kernel, one after the other, between a go and a done of 60 us.
+  RunnerResult<double> batch(int calls, bool) override {
+    const Behaviour& b = m_world.kernels.at(m_kernel);
+    ++m_world.batches;
+    m_world.batch_calls += calls;
+    m_world.last = b.batch_result.value_or(Reason::accepted);
+    ++m_world.calls;  // scrub, refresh and batch alternate as calls do
+    return 60e-6 + calls * (70e-6 + b.seconds) + 2e-6 * m_world.random.normal();
   }
   RunnerResult<CodeProfile> profile(double) override {
     CodeProfile p;
@@ -102,6 +116,24 @@ class FakeStage : public Stage {
   AxisValues m_axes;
 };
 
+class FakeBatch : public Batch {
+ public:
+  FakeBatch(World& world, int slots) : m_world(world), m_slots(slots) {}
+  int slots() const override { return m_slots; }
+  Status refresh(int) override {
+    ++m_world.refreshes;
+    return {};
+  }
+  CheckResult check(int calls) override {
+    return {.reason = m_world.last, .detail = "y[3] in a batch", .worst = 0.25, .elements = 100 * calls};
+  }
+  Result<std::vector<CallSpec>> calls_for(const Image*, int) override { return std::vector<CallSpec>(std::size_t(m_slots)); }
+
+ private:
+  World& m_world;
+  int m_slots;
+};
+
 class FakeJudge : public Judge {
  public:
   explicit FakeJudge(World& world) : m_world(world) {
@@ -112,6 +144,10 @@ class FakeJudge : public Judge {
     ++m_world.stages;
     m_world.fresh_stages += fresh;
     return std::make_unique<FakeStage>(m_world, axes == m_timed.axes ? "timed" : "hidden");
+  }
+  Result<std::unique_ptr<Batch>> batch(const std::map<std::string, std::int64_t>&, const std::string&, int, int slots) override {
+    if (m_world.slots < 2) return fail(Code::unsupported, "the card is full");
+    return std::make_unique<FakeBatch>(m_world, std::min(slots, m_world.slots));
   }
   std::vector<Workload> correctness_workloads() override {
     Workload hidden;

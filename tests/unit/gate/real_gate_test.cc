@@ -106,7 +106,7 @@ TEST_F(RealGateTest, FasterSameSlower) {
   EXPECT_EQ(pairing.against, "reference");
   EXPECT_EQ(pairing.comparison, Comparison::faster);
   EXPECT_NEAR(pairing.speedup.mid, 1 / 0.9, 0.01);
-  EXPECT_EQ(fast.measurement()->conditions.at("protocol"), kProtocol);
+  EXPECT_EQ(fast.measurement()->conditions.at("protocol"), kCpuProtocol);
   EXPECT_NE(fast.measurement()->conditions.at("side.candidate").find("img-fast"), std::string::npos);
   EXPECT_TRUE(std::any_of(fast.notes.begin(), fast.notes.end(), [](auto& n) { return n.find("landlock") != n.npos; }));
   const Verdict same = submit("same", kGain);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The outside clock's audit of a job on a GPU: batches of N and of 2N pipelined calls of the candidate and of the sides that the
+// inside clock calls beaten. It can only take a "faster" away, so it is not run where there is none. docs/judging.md, "Two clocks".
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gate/real_gate.h"
+
+namespace forge {
+namespace {
+
+constexpr int k_fewest_calls = 4;
+
+bool beaten(const JobResult& job, const JobPlan& plan, int side) {
+  const RatioStats r = paired_ratio(inside_seconds(job.calls[0]), inside_seconds(job.calls[std::size_t(side)]));
+  if (compare(r, plan.floor) == Comparison::faster) return true;
+  return std::any_of(plan.watch.begin(), plan.watch.end(), [&](const JobWatch& w) { return w.side == side && r.lower > w.need; });
+}
+
+}  // namespace
+
+Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, const std::string& what) {
+  JobResult& result = job.result;
+  result.audit = m_parts.audit;
+  if (m_parts.audit != Audit::slope || !job.plan.audited || result.failure) return {};
+  SlopePlan plan{.calls = 0, .sides = {0}};
+  double seconds = 0;
+  for (std::size_t i = 1; i < sides.size(); ++i) {
+    if (sides[i].label == "self" || !beaten(result, job.plan, int(i))) continue;
+    const double t = median(inside_seconds(result.calls[i]));  // of the trusted side: the candidate has no say in how often it is run
+    seconds = plan.sides.size() == 1 ? t : std::min(seconds, t);
+    plan.sides.push_back(int(i));
+  }
+  const auto missing = [&](const std::string& why) {
+    result.slopes_missing = why;
+    return Status{};
+  };
+  if (plan.sides.size() == 1) return missing("the inside clock calls no side slower than the candidate");
+
+  plan.calls = slope_calls(seconds);
+  const Workload& timed = m_parts.judge->timed();
+  if (!m_batch || m_batch->slots() < 2 * plan.calls) {
+    m_batch.reset();
+    auto batch = m_parts.judge->batch(timed.axes, timed.generator, kBases, 2 * plan.calls);
+    if (!batch) return missing(batch.error().text());
+    m_batch = std::move(*batch);
+  }
+  plan.calls = std::min(plan.calls, m_batch->slots() / 2);
+  if (plan.calls < k_fewest_calls)
+    return missing(fmt::format("the card's memory holds {} contents, a batch takes {}", m_batch->slots(), 2 * k_fewest_calls));
+  for (int i : plan.sides) {
+    Contestant& who = *sides[std::size_t(i)].who;
+    if (!who.image) continue;
+    FORGE_TRY_ASSIGN(const std::vector<CallSpec> calls, m_batch->calls_for(who.image_or_null(), m_machine.cores));
+    if (auto ready = who.runner->prepare_batch(calls); !ready) {
+      result.failure = JobFailure{i, ready.error().reason, ready.error().detail};
+      return {};
+    }
+  }
+  FORGE_TRY_ASSIGN(result.slopes, run_slopes(plan, job.sides, *m_batch, stage, m_random, what));
+  result.seconds += result.slopes.seconds;
+  result.failure = result.slopes.failure;
+  if (result.failure && result.failure->side > 0 && process_died(result.failure->reason))
+    sides[std::size_t(result.failure->side)].who->runner.reset();
+  const CorrectnessReport& checks = result.slopes.checks;
+  result.checks.checks += checks.checks;
+  result.checks.elements += checks.elements;
+  if (checks.worst > result.checks.worst) {
+    result.checks.worst = checks.worst;
+    result.checks.worst_where = checks.worst_where;
+  }
+  return {};
+}
+
+}  // namespace forge
