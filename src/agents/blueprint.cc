@@ -103,11 +103,19 @@ void read_decision(TomlReader& row, Blueprint& b, std::set<std::string>& taken) 
   b.decisions.push_back(std::move(d));
 }
 
-Result<Blueprint> parse_blueprint(const std::string& text, const std::string& file, std::string& source, std::string& launch) {
+// A file with `like` has nothing else but the operator's name: the rest is another operator's.
+Result<Blueprint> parse_blueprint(const std::string& text, const std::string& file, std::string& source, std::string& launch,
+                                  std::string& like) {
   FORGE_TRY_ASSIGN(TomlReader toml, TomlReader::parse(text, file));
   Blueprint b;
   toml.format(1);
   toml.need_text("operator", b.operator_name);
+  if (toml.has("like")) {
+    toml.need_text("like", like);
+    toml.check(is_word(like), "like", fmt::format("'{}' is no operator's name", like), "name a folder beside this file's folder");
+    FORGE_TRY(toml.finish());
+    return b;
+  }
   toml.need("targets", b.targets);
   toml.check(!toml.has("targets") || !b.targets.empty(), "targets", "must not be empty");
   toml.need_text("source", source);
@@ -142,7 +150,7 @@ Names constraint_names(const Blueprint& b, const Choices& choices, Names names) 
 }  // namespace
 
 Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator_name, const TargetSpec& target) {
-  const fs::path folder = paths.data / "blueprints" / target.family / operator_name;
+  fs::path folder = paths.data / "blueprints" / target.family / operator_name;
   const fs::path file = folder / "blueprint.toml";
   std::error_code ignored;
   if (!is_word(operator_name) || !fs::exists(file, ignored))
@@ -153,8 +161,8 @@ Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator
                       .field = {},
                       .fix = "write one (docs/formats/blueprint.md) or use another agent"});
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
-  std::string source, launch;
-  FORGE_TRY_ASSIGN(Blueprint b, parse_blueprint(text, file.string(), source, launch));
+  std::string source, launch, like;
+  FORGE_TRY_ASSIGN(Blueprint b, parse_blueprint(text, file.string(), source, launch, like));
   if (b.operator_name != operator_name)
     return fail(Error{.code = Code::bad_input,
                       .message = fmt::format("is '{}', but the folder is '{}'", b.operator_name, operator_name),
@@ -162,6 +170,22 @@ Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator
                       .line = 0,
                       .field = "operator",
                       .fix = {}});
+  if (!like.empty()) {
+    std::string further;
+    const fs::path shared = folder.parent_path() / like / "blueprint.toml";
+    FORGE_TRY_ASSIGN(const std::string shared_text, read_file(shared));
+    FORGE_TRY_ASSIGN(Blueprint other, parse_blueprint(shared_text, shared.string(), source, launch, further));
+    if (!further.empty())
+      return fail(Error{.code = Code::bad_input,
+                        .message = fmt::format("'{}' is itself like '{}'", like, further),
+                        .file = file.string(),
+                        .line = 0,
+                        .field = "like",
+                        .fix = fmt::format("write like = \"{}\"", further)});
+    b = std::move(other);
+    b.operator_name = operator_name;
+    folder = folder.parent_path() / like;
+  }
   if (std::find(b.targets.begin(), b.targets.end(), target.name) == b.targets.end())
     return fail(Error{.code = Code::unsupported,
                       .message = fmt::format("the blueprint does not know {}", target.name),

@@ -153,6 +153,35 @@ TEST_F(BlueprintFolder, RendersValuesAndDerivedNames) {
   EXPECT_EQ(p->origin, "blueprint toy");
 }
 
+// Operators that differ in a constant share one blueprint.
+TEST_F(BlueprintFolder, LikeTakesAnotherOperatorsBlueprint) {
+  ASSERT_TRUE(load());
+  const TargetSpec target = *find_target("cpu:x86-64-avx512");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const fs::path folder = m_folder.parent_path() / name;
+    ASSERT_TRUE(make_dirs(folder));
+    ASSERT_TRUE(write_file_atomic(folder / "blueprint.toml", text));
+  };
+  write("toy2", "format = 1\noperator = \"toy2\"\nlike = \"toy\"\n");
+  const auto b = load_blueprint(m_paths, "toy2", target);
+  ASSERT_TRUE(b) << b.error().text();
+  EXPECT_EQ(b->operator_name, "toy2");
+  EXPECT_EQ(b->folder, m_folder);
+  const auto p = render(*b, default_choices(*b), target, machine(target));
+  ASSERT_TRUE(p) << p.error().text();
+  EXPECT_EQ(p->source.substr(0, 26), "// cpu:x86-64-avx512 toy2\n");
+
+  const auto said = [&](const std::string& name, const std::string& text) {
+    write(name, text);
+    const auto bad = load_blueprint(m_paths, name, target);
+    return bad ? std::string() : bad.error().text();
+  };
+  EXPECT_NE(said("toy3", "format = 1\noperator = \"toy3\"\nlike = \"toy2\"\n").find("like = \"toy\""), std::string::npos);
+  EXPECT_NE(said("toy4", "format = 1\noperator = \"toy4\"\nlike = \"../cpu/toy\"\n").find("no operator's name"), std::string::npos);
+  EXPECT_NE(said("toy5", "format = 1\noperator = \"toy5\"\nlike = \"toy\"\nsource = \"a.in\"\n").find("source"), std::string::npos);
+  EXPECT_NE(said("toy6", "format = 1\noperator = \"toy6\"\nlike = \"none\"\n").find("none"), std::string::npos);
+}
+
 TEST_F(BlueprintFolder, PossibleFollowsTheMachine) {
   const auto b = load();
   ASSERT_TRUE(b) << b.error().text();
