@@ -45,6 +45,8 @@ endfunction()
 # found: it opens its libraries at run time. operators/<op>/experts/cuda/<name>.py is copied to plugins/<op>/cuda-expert-<name>.py.
 function(forge_operators)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
+  # The process that holds a Python expert lies beside our device code, whose vehicle it uses.
+  configure_file(${CMAKE_SOURCE_DIR}/include/forge/python/forge_expert_runner.py ${CMAKE_BINARY_DIR}/device/forge_expert_runner.py COPYONLY)
   file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/operators/*/definition.json
        ${CMAKE_SOURCE_DIR}/knowledge/operators/*/definition.json)  # the latter: toy operators of probes
   foreach(definition ${folders})

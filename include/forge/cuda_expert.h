@@ -22,8 +22,8 @@ namespace forge::cuda_expert {
 
 // ---- libraries ----
 
-// Folders where CUDA libraries lie when the linker does not know them: $FORGE_CUDA_LIBS (separated by ':'), the toolkit, and the
-// wheels of Python packages. A runner may start no process, so Python is not asked: its usual places are looked at.
+// Folders where CUDA libraries lie: $FORGE_CUDA_LIBS (separated by ':'), the wheels of Python packages, "" for where the linker
+// looks, the toolkit. A runner may start no process, so Python is not asked: its usual places are looked at.
 inline std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
   const auto expand = [&folders](const std::string& pattern) {
@@ -38,10 +38,7 @@ inline std::vector<std::string> library_folders() {
     if (end > at) folders.push_back(own.substr(at, end - at));
     at = end + 1;
   }
-  for (const char* root : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/local/cuda/targets/x86_64-linux/lib"}) expand(root);
-  std::vector<std::string> roots = {"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages",
-                                    "/usr/lib/python3*/dist-packages",       "/usr/lib/python3*/site-packages",
-                                    "/opt/*/lib/python3*/site-packages",     "/opt/*/.venv/lib/python3*/site-packages"};
+  std::vector<std::string> roots;
   // Beside the python3 that the shell would take: environments are usually found this way.
   const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
   for (std::size_t at = 0; at < path.size();) {
@@ -51,20 +48,25 @@ inline std::vector<std::string> library_folders() {
       roots.push_back(bin.substr(0, bin.size() - 3) + "lib/python3*/site-packages");
     at = end + 1;
   }
+  for (const char* root :
+       {"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/lib/python3*/dist-packages",
+        "/usr/lib/python3*/site-packages", "/opt/*/lib/python3*/site-packages", "/opt/*/.venv/lib/python3*/site-packages"})
+    roots.emplace_back(root);
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const char* value = std::getenv(variable)) roots.push_back(std::string(value) + "/lib/python3*/site-packages");
   if (const char* home = std::getenv("HOME")) roots.push_back(std::string(home) + "/.local/lib/python3*/site-packages");
   for (const std::string& root : roots) expand(root + "/nvidia/*/lib");
+  folders.emplace_back();  // the linker's own answer
+  for (const char* root : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/local/cuda/targets/x86_64-linux/lib"}) expand(root);
   return folders;
 }
 
 class Library {
  public:
-  // The first of the linker's own answer and library_folders() that has `name`; `also` are opened before it where they lie
-  // beside it or are known, because it wants them by name.
+  // The first that has `name` of $FORGE_CUDA_LIBS, the wheels of Python packages, the linker's own answer and the toolkit: what
+  // PyTorch brings is usually newer than what a machine was set up with. `also` are opened before it, because it wants them by name.
   Library(const std::string& name, const std::vector<std::string>& also) {
-    std::vector<std::string> folders = library_folders();
-    folders.insert(folders.begin(), "");
+    const std::vector<std::string> folders = library_folders();
     for (const std::string& folder : folders) {
       const std::string prefix = folder.empty() ? "" : folder + "/";
       if (!folder.empty()) {
@@ -73,9 +75,9 @@ class Library {
         else
           continue;
         for (const std::string& other : also)
-          if (!open(other))
+          if (!open(prefix + other))
             for (const std::string& place : folders)
-              if (open(place + "/" + other)) break;
+              if (open(place.empty() ? other : place + "/" + other)) break;
       }
       m_handle = open(prefix + name);
       if (!m_handle) continue;
