@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "core/version.h"
 #include "util/progress.h"
 
 namespace forge {
@@ -16,7 +17,7 @@ int main_of_forge(int argc, char** argv) {
   CLI::App app{"forge: makes compute kernels faster than the best known one, behind a gate that nothing fools"};
   app.require_subcommand(1);
   app.fallthrough();
-  app.set_version_flag("--version", "forge " FORGE_VERSION);
+  app.set_version_flag("--version", std::string("forge ") + forge_version());
   app.add_flag("--json", context.json, "print one JSON document on stdout, nothing else");
   app.add_flag("-q,--quiet", context.quiet, "no lines of progress");
   app.footer(

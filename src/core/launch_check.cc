@@ -48,6 +48,9 @@ class Checker {
     check_maps();
     check_launches(m_plan.prepare, "prepare");
     check_launches(m_plan.launches, "launch");
+    for (const auto& [list, launches] : {std::pair{"prepare", &m_plan.prepare}, std::pair{"launch", &m_plan.launches}})
+      if (launches->size() > kMaxLaunches)
+        bad(list, fmt::format("there are {}, and a plan has at most {}", launches->size(), kMaxLaunches), "merge launches");
     if (m_plan.launches.empty()) bad("launch", "there is none", "write [[launch]] with entry and grid");
     if (!m_error && !cpu() && make_arg_layout(m_plan, m_definition).bytes > kGpuArgBytes)
       bad("", fmt::format("the argument struct is larger than {} bytes", kGpuArgBytes));

@@ -52,6 +52,8 @@ struct LaunchSpec {
   bool cooperative = false, pdl = false;  // cuda
 };
 
+inline constexpr std::size_t kMaxLaunches = 64;  // of a plan: what one message to a runner holds
+
 struct LaunchPlan {
   int format = 1;
   std::string target;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/version.h"
 #include "util/progress.h"
 #include "vault/vault.h"
 
@@ -11,7 +12,6 @@ namespace forge {
 namespace {
 
 constexpr const char* kWhere = "journal";
-constexpr const char* kForgeVersion = "0.1.0";
 
 Json sha_list(const std::vector<KernelPackage>& packages) {
   Json out = Json::array();
@@ -58,7 +58,7 @@ Status Desk::start(const Task& task) {
   FORGE_TRY(ask("run.start", request, [&]() -> Result<Json> {
     Json response;
     response["format"] = 1;
-    response["forge"] = kForgeVersion;
+    response["forge"] = forge_version();
     response["architect"] = m_parts.architect->identity();
     response["coder"] = m_parts.coder->identity();
     return response;

@@ -2,9 +2,12 @@
 // Who used what: FORGE_HOME/uses.jsonl, one JSON object a line. A torn last line is dropped on reading.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
+#include <tuple>
 
 #include "core/json_io.h"
 #include "knowledge/knowledge.h"
@@ -30,21 +33,23 @@ Status record_uses(const fs::path& home, const std::vector<UseRow>& rows) {
   if (rows.empty()) return {};
   FORGE_TRY(make_dirs(home));
   const fs::path file = home / "uses.jsonl";
-  // A resumed run repeats its rows: what is there already is not written again.
-  FORGE_TRY_ASSIGN(const std::vector<UseRow> known, read_uses(home));
+  Fd fd(open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd) return fail_errno("cannot append to", file.string(), errno);
+  // A resumed run repeats its rows, and two may resume the same run: under one lock, what is there already is not written again.
+  if (flock(fd.get(), LOCK_EX) != 0) return fail_errno("cannot lock", file.string(), errno);
+  using Key = std::tuple<std::string, std::string, Use>;
+  std::set<Key> known;
+  FORGE_TRY_ASSIGN(const std::vector<UseRow> before, read_uses(home));
+  for (const UseRow& r : before) known.insert(Key{r.entry, r.run, r.use});
   std::string text;
   for (const UseRow& r : rows) {
-    bool there = false;
-    for (const UseRow& k : known) there = there || (k.entry == r.entry && k.run == r.run && k.use == r.use && k.generation == r.generation);
-    if (there) continue;
+    if (!known.insert(Key{r.entry, r.run, r.use}).second) continue;
     Json line;
     line["entry"] = r.entry, line["operator"] = r.operator_name, line["run"] = r.run, line["generation"] = r.generation,
     line["use"] = name(r.use);
     text += dump(line) + "\n";
   }
   if (text.empty()) return {};
-  Fd fd(open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd) return fail_errno("cannot append to", file.string(), errno);
   char last = '\n';  // after a torn line, start a new one: the torn one stays unreadable and is skipped
   const off_t size = lseek(fd.get(), 0, SEEK_END);
   if (size > 0 && pread(fd.get(), &last, 1, size - 1) == 1 && last != '\n') text = "\n" + text;

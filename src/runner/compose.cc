@@ -195,6 +195,7 @@ Result<ComposedCall> compose_image_call(const CallSpec& spec, const std::map<std
     FORGE_TRY_ASSIGN(const std::uint64_t value, field_value(spec, f));
     std::memcpy(m.args + f.offset, &value, f.bytes);
   }
+  static_assert(kMaxLaunches <= wire::k_max_launches);
   if (spec.plan.launches.size() > wire::k_max_launches)
     return fail(Code::bad_input, fmt::format("more than {} launches", wire::k_max_launches));
   for (const auto& l : spec.plan.launches) {

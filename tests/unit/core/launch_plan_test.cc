@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/launch_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "bad_input.h"
@@ -162,6 +163,20 @@ TEST(LaunchPlan, RefusedOnACpu) {
       check_cpu);
   const auto none = parse_launch_plan("format = 1\ntarget = \"cpu:x86-64-avx2\"\n", "launch.toml");
   EXPECT_EQ(none.error().field, "launch");
+}
+
+TEST(LaunchPlan, MoreLaunchesThanAMessageHoldsAreRefusedBeforeTheBuild) {
+  std::string text = "format = 1\ntarget = \"cpu:x86-64-avx512\"\n";
+  for (std::size_t i = 0; i < kMaxLaunches; ++i) text += fmt::format("[[launch]]\nentry = \"k{}\"\ngrid = 1\n", i);
+  const auto most = parse_launch_plan(text, "launch.toml");
+  ASSERT_TRUE(most) << most.error().text();
+  EXPECT_TRUE(check_plan(*most, row_sum(), *find_target("cpu:x86-64-avx512"), "launch.toml"));
+  const auto more = parse_launch_plan(text + "[[launch]]\nentry = \"last\"\ngrid = 1\n", "launch.toml");
+  ASSERT_TRUE(more);
+  const auto refused = check_plan(*more, row_sum(), *find_target("cpu:x86-64-avx512"), "launch.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "launch");
+  EXPECT_NE(refused.error().message.find("at most 64"), std::string::npos) << refused.error().message;
 }
 
 TEST(LaunchPlan, RefusedOnAGpu) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
 #include "build/build.h"
 
@@ -146,6 +147,18 @@ TEST_F(KnowledgeTest, LedgerSurvivesATornLineAndRepeats) {
   ASSERT_EQ(uses->size(), 2u);  // a once, c; the torn b is gone
   EXPECT_EQ((*uses)[1].entry, "c");
   EXPECT_EQ((*uses)[1].use, Use::adopted);
+}
+
+TEST_F(KnowledgeTest, LedgerHoldsARowOnceWhoeverRepeatsIt) {
+  const UseRow row{.entry = "a", .operator_name = "gemm_f32", .run = "r1", .generation = "", .use = Use::cited};
+  UseRow sealed = row;
+  sealed.generation = "g";  // confirmed only after it was resumed
+  std::vector<std::jthread> resumed;
+  for (int i = 0; i < 4; ++i) resumed.emplace_back([&] { EXPECT_TRUE(record_uses(dir.path(), {row, sealed, row})); });
+  resumed.clear();
+  const auto uses = read_uses(dir.path());
+  ASSERT_TRUE(uses);
+  EXPECT_EQ(uses->size(), 1u);
 }
 
 TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsSignature) {
