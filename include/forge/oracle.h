@@ -17,7 +17,9 @@ typedef struct forge_oracle_v1 {
    * leading axis of the outputs is computed, so that the judge can spread the work. */
   int32_t (*expected)(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count,
                       double* const* expected, double* const* scale, int64_t begin, int64_t end);
-  /* Fills the inputs with content made to break this operator's usual shortcuts. variant counts from 0; returns how many there are. */
+  /* Fills the inputs with content made to break this operator's usual shortcuts. variant counts from 0; returns how many there are.
+   * A scalar input holds its drawn value and may be written; the kernel gets what is written. It may depend on the variant, not on
+   * the seed. */
   int32_t (*adversarial)(const forge_tensor* inputs, int32_t input_count, uint64_t seed, int32_t variant);
 } forge_oracle_v1;
 const forge_oracle_v1* forge_oracle(void);

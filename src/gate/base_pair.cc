@@ -162,6 +162,9 @@ Result<DrawnInputs> draw_inputs(JudgeContext& context, const AxisValues& axes, c
   if (rule.kind == GeneratorKind::adversarial) {
     const InputViews inputs = input_views(context.op.definition, axes, data, drawn.scalars);
     FORGE_TRY(context.oracle.adversarial(inputs.views, random.next(), variant));
+    drawn.scalars.clear();  // it may have written them too
+    for (const TensorView& view : inputs.views)
+      if (view.spec.scalar) drawn.scalars.push_back(decode(view.spec.dtype, view.data));
   }
   return drawn;
 }

@@ -110,27 +110,43 @@ class OperatorJudge : public Judge {
           fmt::format("{} needs {} MiB for the judge, {} MiB are allowed", label(axes, generator), wanted >> 20, m_memory_bytes >> 20),
           "use a smaller shape, or raise the gate's memory");
 
-    // Every stage of an adversarial generator begins with the next variant.
+    // Every stage of an adversarial generator has the next variant.
     const bool adversarial = rule->kind == GeneratorKind::adversarial;
-    const int first_variant = adversarial ? m_next_variant++ % m_variants : 0;
-    const auto make_one = [&](int variant) {
-      return m_place.make_base(axes, *rule, m_random.next(), m_variants ? variant % m_variants : 0);
-    };
+    const int variant = adversarial ? m_next_variant++ % m_variants : 0;
     std::string key = label(axes, generator);
-    if (adversarial) key += fmt::format("#{}", first_variant);
+    if (adversarial) key += fmt::format(", variant {}", variant);
     Bases pairs = fresh ? Bases{} : cached(key);
     if (pairs.size() > static_cast<std::size_t>(bases)) pairs.resize(static_cast<std::size_t>(bases));
     make_room(wanted);
     while (pairs.size() < static_cast<std::size_t>(bases)) {
-      FORGE_TRY_ASSIGN(auto pair, make_one(first_variant + static_cast<int>(pairs.size())));
+      FORGE_TRY_ASSIGN(auto pair, m_place.make_base(axes, *rule, m_random.next(), variant));
+      if (!pairs.empty()) FORGE_TRY(same_scalars(pairs[0]->scalars, pair->scalars, key));
       pairs.push_back(std::move(pair));
     }
     if (!fresh) keep(key, pairs, one);
     // Beyond the judge's life a stage may not make new bases, so it holds all that it needs itself.
-    auto another = [make = m_place.make_base, axes, rule = *rule, variant = first_variant, variants = m_variants]() mutable {
-      return make(axes, rule, os_entropy(), variants ? variant++ % variants : 0);
+    auto another = [make = m_place.make_base, axes, rule = *rule, variant, key,
+                    scalars = pairs[0]->scalars]() -> Result<std::shared_ptr<Base>> {
+      FORGE_TRY_ASSIGN(auto pair, make(axes, rule, os_entropy(), variant));
+      FORGE_TRY(same_scalars(scalars, pair->scalars, key));
+      return pair;
     };
-    return Content{axes, label(axes, generator), std::move(pairs), std::move(another)};
+    return Content{axes, key + text_of_scalars(pairs[0]->scalars), std::move(pairs), std::move(another)};
+  }
+
+  // A call is made once for all contents of a stage, so they must share its scalars.
+  static Status same_scalars(const std::vector<double>& a, const std::vector<double>& b, const std::string& label) {
+    const auto same = [](double x, double y) { return x == y || (x != x && y != y); };
+    if (std::equal(a.begin(), a.end(), b.begin(), b.end(), same)) return {};
+    return fail(Code::bad_input, fmt::format("adversarial() gives a scalar another value for another seed ({})", label),
+                "in oracle.cc, let a scalar depend on the variant only");
+  }
+  std::string text_of_scalars(const std::vector<double>& scalars) const {
+    std::string text;
+    std::size_t s = 0;
+    for (const TensorSpec& spec : m_context->op.definition.inputs)
+      if (spec.scalar) text += fmt::format(", {}={:.6g}", spec.name, scalars[s++]);
+    return text;
   }
 
   struct Cached {

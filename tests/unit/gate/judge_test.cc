@@ -74,6 +74,45 @@ TEST(Judge, ContentIsNewOnEveryCall) {
   }
 }
 
+const std::string k_normal = R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } },
+  { name = "adversarial", kind = "adversarial" }]
+)";
+
+// What adversarial() writes into a scalar reaches the kernel, the oracle and the workload's label alike.
+TEST(Judge, AScalarThatAdversarialWritesReachesTheKernel) {
+  const ScaledToy toy(k_normal, "*alpha = variant == 0 ? 3 : -7;");
+  const auto op = load_operator(toy.paths, "scaled");
+  ASSERT_TRUE(op) << op.error().text();
+  const auto judge = Judge::make(*op, {.cores = {0}});
+  ASSERT_TRUE(judge) << judge.error().text();
+  const std::vector<std::string> labels{"rows=5, adversarial, variant 0, alpha=3", "rows=5, adversarial, variant 1, alpha=-7"};
+  for (const std::string& label : labels) {
+    const auto stage = (*judge)->stage({{"rows", 5}}, "adversarial", 2, false);
+    ASSERT_TRUE(stage) << stage.error().text();
+    EXPECT_EQ((*stage)->label(), label);
+    const CallSpec call = (*stage)->call_for_expert();
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE((*stage)->refresh());
+      const auto* x = reinterpret_cast<const float*>(call.inputs[0].buffer->data());
+      auto* y = reinterpret_cast<float*>(call.outputs[0].buffer->data());
+      for (int e = 0; e < 5 * 64; ++e) y[e] = static_cast<float>(call.scalars[0]) * x[e];
+      const CheckResult result = (*stage)->check();
+      EXPECT_EQ(result.reason, Reason::accepted) << result.detail;
+    }
+  }
+}
+
+TEST(Judge, AScalarThatDependsOnTheSeedIsRefused) {
+  const ScaledToy toy(k_normal, "*alpha = static_cast<float>(seed % 1000003);");
+  const auto op = load_operator(toy.paths, "scaled");
+  ASSERT_TRUE(op) << op.error().text();
+  const auto judge = Judge::make(*op, {.cores = {0}});
+  ASSERT_TRUE(judge) << judge.error().text();
+  const auto stage = (*judge)->stage({{"rows", 5}}, "adversarial", 2, false);
+  ASSERT_FALSE(stage);
+  EXPECT_NE(stage.error().text().find("a scalar another value for another seed"), std::string::npos) << stage.error().text();
+}
+
 // An element moved just outside its bound anywhere, or any one bit of the exact output, is always found and named.
 TEST(Judge, FindsOneWrongElementAnywhere) {
   auto judge = toy_judge();

@@ -55,6 +55,52 @@ inline std::unique_ptr<Judge> toy_judge(int threads = 2) {
   return std::move(*judge);
 }
 
+// y = alpha x, written for one test: its task, and what adversarial() does to x (columns values a row) and alpha.
+struct ScaledToy {
+  explicit ScaledToy(const std::string& task, const std::string& adversarial = "", const std::string& value = "*alpha * x[i]") {
+    const fs::path place = folder.path() / "operators/scaled";
+    fs::create_directories(place);
+    EXPECT_TRUE(write_file_atomic(place / "definition.json", R"({"name": "scaled", "op_type": "toy", "description": "y = alpha x",
+      "axes": {"rows": {"type": "var"}, "columns": {"type": "const", "value": 64}},
+      "inputs": {"x": {"shape": ["rows", "columns"], "dtype": "float32"}, "alpha": {"shape": null, "dtype": "float32"}},
+      "outputs": {"y": {"shape": ["rows", "columns"], "dtype": "float32"}}, "reference": "def run(x, alpha):\n    return alpha * x\n"})"));
+    EXPECT_TRUE(write_file_atomic(place / "task.toml", R"(format = 1
+operator = "scaled"
+timed = { axes = { rows = 40 }, generator = "normal" }
+workload = [{ name = "one", axes = { rows = 1 }, generator = "normal" }]
+hidden = [{ axis = "rows", min = 2, max = 9, count = 1, always = [1] }]
+judge = [{ output = "y", kind = "scaled", tolerance = 1e-6, source = "test" }]
+cost = { flops = "rows * columns", bytes = "8 * rows * columns" }
+)" + task));
+    EXPECT_TRUE(write_file_atomic(place / "oracle.cc", R"(#include "forge/oracle.h"
+#include <cmath>
+static int32_t expected(const forge_tensor* in, int32_t, const forge_tensor*, int32_t, double* const* y, double* const* scale,
+                        int64_t begin, int64_t end) {
+  const auto* x = static_cast<const float*>(in[0].data);
+  const auto* alpha = static_cast<const float*>(in[1].data);
+  for (int64_t i = begin * 64; i < end * 64; i++) y[0][i] = )" + value + R"(, scale[0][i] = std::fabs(y[0][i]);
+  return 0;
+}
+[[maybe_unused]] static int32_t adversarial(const forge_tensor* in, int32_t, uint64_t seed, int32_t variant) {
+  auto* x = static_cast<float*>(in[0].data);
+  auto* alpha = static_cast<float*>(in[1].data);
+  for (int64_t i = 0; i < in[0].shape[0] * 64; i++) x[i] = 1 + static_cast<float>((seed + i * 37) % 101);
+  (void)alpha, (void)variant;
+)" + adversarial + R"(
+  return 2;
+}
+extern "C" const forge_oracle_v1* forge_oracle(void) {
+  static const forge_oracle_v1 oracle{FORGE_ORACLE_VERSION, "scaled", expected, )" +
+                                                                 (adversarial.empty() ? "nullptr" : "adversarial") + R"(};
+  return &oracle;
+}
+)"));
+    EXPECT_TRUE(build_plugin(place / "oracle.cc", folder.path() / "scaled"));
+  }
+  TempDir folder = std::move(*TempDir::make("scaled"));
+  Paths paths{.data = folder.path(), .plugins = folder.path(), .home = folder.path()};
+};
+
 // The views that a kernel would have.
 struct ToyCall {
   explicit ToyCall(const CallSpec& call)
