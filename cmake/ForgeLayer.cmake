@@ -163,3 +163,16 @@ function(forge_device_code)
   endforeach()
   add_custom_target(forge_device_code ALL DEPENDS ${cubins})
 endfunction()
+
+# lib/: the shared libraries that a bare CUDA machine lacks, so that a copied build folder runs there (RUNPATH: CMakeLists.txt).
+function(forge_runtime_libraries)
+  set(programs)
+  foreach(program ${ARGN})
+    list(APPEND programs $<TARGET_FILE:${program}>)
+  endforeach()
+  add_custom_target(
+    forge_runtime_libraries ALL
+    COMMAND ${CMAKE_COMMAND} "-DPROGRAMS=${programs}" -DOUT=${CMAKE_BINARY_DIR}/lib -P ${CMAKE_SOURCE_DIR}/cmake/RuntimeLibraries.cmake
+    DEPENDS ${ARGN}
+    VERBATIM)
+endfunction()

@@ -19,9 +19,6 @@ Result<TargetSpec> native_cpu_target();
 Result<Machine> probe_cpu(const TargetSpec&);
 // Measures the ceilings (about 1.5 s on all cores); cached in `cache` per boot and device class when given.
 Result<Ceilings> measure_ceilings(const Machine&, const fs::path& cache);
-// The target of that name, or the widest that runs here when it is empty; probed, with its ceilings from the one cache of `home`.
-Result<Machine> survey_machine(const std::string& target, const fs::path& home);
-fs::path ceilings_cache(const fs::path& home);
 std::vector<int> usable_cores();  // of this process's affinity mask
 
 // A shared, judge-owned buffer: memfd, guard pages on both sides of every mapping. The judge maps it read-write,

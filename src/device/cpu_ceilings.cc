@@ -133,13 +133,4 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const fs::path& cache)
   return result;
 }
 
-fs::path ceilings_cache(const fs::path& home) { return home / "cache" / "ceilings.json"; }
-
-Result<Machine> survey_machine(const std::string& wanted, const fs::path& home) {
-  FORGE_TRY_ASSIGN(const TargetSpec target, wanted.empty() ? native_cpu_target() : find_target(wanted));
-  FORGE_TRY_ASSIGN(Machine machine, probe_cpu(target));
-  FORGE_TRY_ASSIGN(machine.ceilings, measure_ceilings(machine, ceilings_cache(home)));
-  return machine;
-}
-
 }  // namespace forge

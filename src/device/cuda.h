@@ -43,6 +43,10 @@ class CudaContext {
   virtual std::size_t free_bytes() = 0;
 };
 
+// After process `gone` was killed or faulted: returns once the card answers this process's context promptly again and that process
+// holds it no more. Code::io when that has not come within `patience_s`.
+Status wait_for_clean_card(int gone, double patience_s);
+
 // Plain device memory of this process, not shared.
 class DeviceMemory {
  public:

@@ -17,13 +17,14 @@ using Handle = void*;           // CUcontext, CUmodule, CUfunction, CUstream, CU
 using Status = int;             // CUresult
 
 constexpr Status kSuccess = 0, kOutOfMemory = 2, kIllegalAddress = 700, kLaunchOutOfResources = 701, kLaunchTimeout = 702,
-                 kLaunchFailed = 719;
+                 kLaunchFailed = 719, kInvalidValue = 1, kCooperativeTooLarge = 720;
 // CUdevice_attribute
 constexpr int kMaxSharedPerBlockOptin = 97, kSmCount = 16, kClockKHz = 13, kL2Bytes = 38, kSharedPerSm = 81, kRegistersPerSm = 82,
               kMajor = 75, kMinor = 76, kMemoryClockKHz = 36, kMemoryBusBits = 37, kEcc = 32, kMaxPersistingL2 = 108;
 // CUfunction_attribute
 constexpr int kFunctionRegisters = 4, kFunctionLocalBytes = 3, kFunctionSharedBytes = 1, kFunctionMaxDynamicShared = 8;
 constexpr int kLimitPersistingL2 = 6;
+constexpr unsigned kHostMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP; one address for host and card (unified addressing)
 // CUlaunchAttributeID
 constexpr int kAttributeCooperative = 2, kAttributeCluster = 4, kAttributePdl = 6;
 
@@ -83,6 +84,8 @@ struct alignas(128) TensorMap {
   F(cuCtxResetPersistingL2Cache, reset_persisting, ())                                                                                \
   F(cuMemGetInfo_v2, memory_info, (std::size_t*, std::size_t*))                                                                       \
   F(cuMemAlloc_v2, memory_allocate, (Pointer*, std::size_t))                                                                          \
+  F(cuMemHostAlloc, host_allocate, (void**, std::size_t, unsigned))                                                                   \
+  F(cuMemFreeHost, host_free, (void*))                                                                                                \
   F(cuMemFree_v2, memory_free, (Pointer))                                                                                             \
   F(cuMemcpyHtoD_v2, copy_to_device, (Pointer, const void*, std::size_t))                                                             \
   F(cuMemcpyDtoH_v2, copy_to_host, (void*, Pointer, std::size_t))                                                                     \
@@ -127,6 +130,8 @@ struct Driver {
 
 // Opened, complete and initialised, or unsupported with what is missing. The same answer for the life of the process.
 Result<const Driver*> driver();
+// Tests: this table instead, until called with null.
+void set_driver(const Driver*);
 // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
 std::string describe(const Driver&, Status);
 // An error value of a call that failed: Code::crashed; out of memory: Code::io.

@@ -71,6 +71,16 @@ CardState card_state() {
   return s;
 }
 
+std::vector<int> card_processes() {
+  std::vector<int> ids;
+  const Nvml& n = nvml();
+  ProcessInfo list[64];
+  unsigned count = 64;
+  if (n.ready && n.processes && n.processes(n.card, &count, list) == 0)
+    for (unsigned i = 0; i < count && i < 64; ++i) ids.push_back(static_cast<int>(list[i].pid));
+  return ids;
+}
+
 std::string nvml_driver_version() {
   char text[96] = {};
   const Nvml& n = nvml();

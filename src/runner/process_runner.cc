@@ -15,8 +15,7 @@
 
 #include "runner/channel.h"
 #include "runner/compose.h"
-#include "runner/runner.h"
-#include "runner/spawn.h"
+#include "runner/runner_link.h"
 #include "util/progress.h"
 #include "util/random.h"
 
@@ -26,45 +25,33 @@ namespace {
 // What a runner has mapped besides the judge's buffers and its allowance: program, libraries, stacks and their guards.
 constexpr std::size_t k_own_address_space = std::size_t(1) << 30;
 
-tl::unexpected<RunnerFailure> failure(Reason reason, std::string detail) {
-  return tl::unexpected(RunnerFailure{reason, std::move(detail)});
-}
-tl::unexpected<RunnerFailure> failure(RunnerFailure f) { return tl::unexpected(std::move(f)); }
-
-Reason reason_of(wire::Outcome o) {
-  switch (o) {
-    case wire::Outcome::load_failed:
-      return Reason::load_failed;
-    case wire::Outcome::out_of_memory:
-      return Reason::out_of_memory;
-    default:
-      return Reason::runner_broke;
-  }
-}
+tl::unexpected<RunnerFailure> failure(Reason reason, std::string detail) { return runner_failure(reason, std::move(detail)); }
+tl::unexpected<RunnerFailure> failure(RunnerFailure f) { return runner_failure(std::move(f)); }
 
 class ProcessRunner final : public Runner {
  public:
   ProcessRunner(RunnerProcess process, RunnerOptions options, bool expert)
-      : m_process(std::move(process)), m_options(std::move(options)), m_expert(expert), m_packet(std::make_unique<Packet>()) {}
+      : m_link(std::move(process)), m_options(std::move(options)), m_expert(expert) {
+    m_link.classify = [this](const wire::Fault& f) { return classify_fault(f, m_buffers); };
+  }
 
   RunnerResult<void> load(wire::Load& load, int image_fd, std::map<std::string, std::uint32_t> entries) {
     m_entries = std::move(entries);
-    const Received hello = receive_packet(m_process.channel(), *m_packet, m_options.load_timeout_s);
-    if (hello != Received::packet || m_packet->kind() != wire::Kind::hello) return give_up(hello, "start", m_options.load_timeout_s);
+    if (auto hello = m_link.hello(m_options.load_timeout_s); !hello) return hello;
     std::vector<int> fds;
     if (image_fd >= 0) fds.push_back(image_fd);
-    auto r = request<wire::Load, wire::Reply>(load, fds, "load", m_options.load_timeout_s);
+    auto r = m_link.request<wire::Reply>(load, fds, "load", m_options.load_timeout_s);
     if (!r) return failure(r.error());
-    if ((*r)->outcome != wire::Outcome::ok) return end(reason_of((*r)->outcome), text_of((*r)->text));
+    if ((*r)->outcome != wire::Outcome::ok) return m_link.end(reason_of((*r)->outcome), text_of((*r)->text));
     m_features = (*r)->features;
     m_composed = (*r)->composed != 0;
     if (m_expert) m_description = text_of((*r)->text);
-    m_limited = m_process.limit_address_space(k_own_address_space + m_options.memory_bytes);
-    return stopped("load");
+    m_limited = m_link.process().limit_address_space(k_own_address_space + m_options.memory_bytes);
+    return m_link.stop("load");
   }
 
   RunnerResult<void> prepare(const CallSpec& spec) override {
-    if (m_ended) return failure(*m_ended);
+    if (m_link.ended()) return failure(*m_link.ended());
     m_prepared = m_scrubbed = false;
     auto call = m_expert ? compose_expert_call(spec) : compose_image_call(spec, m_entries);
     if (!call) return failure(Reason::plan_invalid, call.error().text());  // nothing was sent: the runner is as it was
@@ -84,13 +71,13 @@ class ProcessRunner final : public Runner {
     }
     m_buffers = std::move(call->buffers);
     m_keep_alive = spec.keep_alive;
-    m_limited = m_process.limit_address_space(k_own_address_space + m_options.memory_bytes + call->mapped_bytes + m_last_mapped);
+    m_limited = m_link.process().limit_address_space(k_own_address_space + m_options.memory_bytes + call->mapped_bytes + m_last_mapped);
     m_last_mapped = call->mapped_bytes;
-    m_process.resume();
-    auto r = request<wire::Prepare, wire::Reply>(*call->message, fds, "prepare", m_options.load_timeout_s);
+    m_link.process().resume();
+    auto r = m_link.request<wire::Reply>(*call->message, fds, "prepare", m_options.load_timeout_s);
     if (!r) return failure(r.error());
     const wire::Reply reply = **r;
-    if (auto s = stopped("prepare"); !s) return s;
+    if (auto s = m_link.stop("prepare"); !s) return s;
     // Refusals of an expert ("not this shape") leave it usable.
     if (reply.outcome != wire::Outcome::ok) return failure(reason_of(reply.outcome), text_of(reply.text));
     if (m_expert) m_description = text_of(reply.text);
@@ -99,18 +86,18 @@ class ProcessRunner final : public Runner {
   }
 
   RunnerResult<void> scrub() override {
-    if (m_ended) return failure(*m_ended);
+    if (m_link.ended()) return failure(*m_link.ended());
     if (!m_prepared) return failure(Reason::runner_broke, "scrub() without a successful prepare()");
-    m_process.resume();
+    m_link.process().resume();
     wire::Ready ready{.pattern = m_random.next() | 1};
-    auto done = request<wire::Ready, wire::Reply>(ready, {}, "scrubbing", m_options.call_timeout_s);
+    auto done = m_link.request<wire::Reply>(ready, {}, "scrubbing", m_options.call_timeout_s);
     if (!done) return failure(done.error());
     m_scrubbed = true;
-    return stopped("scrubbing");
+    return m_link.stop("scrubbing");
   }
 
   RunnerResult<CallTiming> call() override {
-    if (m_ended) return failure(*m_ended);
+    if (m_link.ended()) return failure(*m_link.ended());
     if (!m_prepared) return failure(Reason::runner_broke, "call() without a successful prepare()");
     if (!m_scrubbed)
       if (auto s = scrub(); !s) return failure(s.error());
@@ -118,46 +105,46 @@ class ProcessRunner final : public Runner {
 
     // The clock begins before the process may run: the content is there, and waking up is not for working.
     CallTiming t;
-    const double cpu_before = m_process.cpu_seconds();
+    const double cpu_before = m_link.process().cpu_seconds();
     const double begin = monotonic_seconds();
-    m_process.resume();
+    m_link.process().resume();
     wire::Ready ready;
-    auto awake = request<wire::Ready, wire::Reply>(ready, {}, "wake-up", m_options.call_timeout_s);
+    auto awake = m_link.request<wire::Reply>(ready, {}, "wake-up", m_options.call_timeout_s);
     if (!awake) return failure(awake.error());
     wire::Go go;
-    auto r = request<wire::Go, wire::Done>(go, {}, "call", m_options.call_timeout_s);
+    auto r = m_link.request<wire::Done>(go, {}, "call", m_options.call_timeout_s);
     t.outside_s = monotonic_seconds() - begin;
     if (!r) return failure(r.error());
     const wire::Done done = **r;
-    if (auto s = stopped("call"); !s) return failure(s.error());
-    t.cpu_s = m_process.cpu_seconds() - cpu_before;
+    if (auto s = m_link.stop("call"); !s) return failure(s.error());
+    t.cpu_s = m_link.process().cpu_seconds() - cpu_before;
     if (done.outcome != wire::Outcome::ok) return failure(reason_of(done.outcome), text_of(done.text));
     if (!std::isfinite(done.inside_s) || done.inside_s < 0 || done.inside_s > t.outside_s)
-      return end(Reason::runner_broke,
+      return m_link.end(Reason::runner_broke,
                  fmt::format("the runner claims {} s inside a call that took {} s outside", done.inside_s, t.outside_s));
     t.inside_s = done.inside_s;
     return t;
   }
 
   RunnerResult<CodeProfile> profile(double seconds) override {
-    if (m_ended) return failure(*m_ended);
+    if (m_link.ended()) return failure(*m_link.ended());
     if (!m_prepared) return failure(Reason::runner_broke, "profile() without a successful prepare()");
-    m_process.resume();
+    m_link.process().resume();
     wire::Profile ask{.seconds = seconds};
-    auto r = request<wire::Profile, wire::Samples>(ask, {}, "profile", seconds + m_options.call_timeout_s);
+    auto r = m_link.request<wire::Samples>(ask, {}, "profile", seconds + m_options.call_timeout_s);
     if (!r) return failure(r.error());
     const auto samples = std::make_unique<wire::Samples>(**r);
-    if (auto s = stopped("profile"); !s) return failure(s.error());
+    if (auto s = m_link.stop("profile"); !s) return failure(s.error());
     CodeProfile p;
     p.samples = static_cast<int>(samples->samples);
     p.note = text_of(samples->note);
     if (samples->mapping_count > wire::k_max_mappings || samples->hot_count > wire::k_max_hot)
-      return end(Reason::runner_broke, "a profile larger than its message");
+      return m_link.end(Reason::runner_broke, "a profile larger than its message");
     for (std::uint32_t i = 0; i < samples->mapping_count; ++i)
       p.where.push_back({text_of(samples->mappings[i].name), static_cast<double>(samples->mappings[i].samples) / std::max(1, p.samples)});
     for (std::uint32_t i = 0; i < samples->hot_count; ++i) {
       const wire::HotCode& hot = samples->hot[i];
-      if (hot.bytes > wire::k_hot_bytes) return end(Reason::runner_broke, "a profile larger than its message");
+      if (hot.bytes > wire::k_hot_bytes) return m_link.end(Reason::runner_broke, "a profile larger than its message");
       p.hot_code.emplace_back(hot.address, std::string(reinterpret_cast<const char*>(hot.code), hot.bytes));
     }
     return p;
@@ -184,62 +171,15 @@ class ProcessRunner final : public Runner {
   }
 
  private:
-  // Sends, waits, and gives back the answer of the right kind and number. Anything else ends the runner.
-  template <class Request, class Answer>
-  RunnerResult<const Answer*> request(Request& message, const std::vector<int>& fds, const char* during, double timeout_s) {
-    const std::uint32_t sequence = ++m_sequence;
-    if (const int error = send_message(m_process.channel(), message, sequence, fds); error != 0) {
-      if (error != EPIPE && error != ECONNRESET)
-        return end(Reason::runner_broke, fmt::format("sending failed during {}: {}", during, std::strerror(error)));
-      return give_up(Received::closed, during, timeout_s);
-    }
-    const Received r = receive_packet(m_process.channel(), *m_packet, timeout_s);
-    if (r == Received::packet) {
-      const Answer* answer = m_packet->as<Answer>();
-      if (answer && answer->header.sequence == sequence && m_packet->fds.empty()) return answer;
-    }
-    return give_up(r, during, timeout_s);
-  }
-
-  tl::unexpected<RunnerFailure> give_up(Received r, const std::string& during, double timeout_s) {
-    if (r == Received::timeout) return end(Reason::timed_out, fmt::format("no answer within {:g} s during {}", timeout_s, during));
-    if (r == Received::packet) {
-      if (const auto* f = m_packet->as<wire::Fault>()) {
-        RunnerFailure why = classify_fault(*f, m_buffers);
-        return end(why.reason, std::move(why.detail));
-      }
-      return end(Reason::runner_broke, "the runner broke its protocol during " + during);
-    }
-    constexpr double k_patience_s = 1;  // it hung up: the end is near
-    RunnerFailure why = classify_ending(m_process.finish(k_patience_s), during);
-    return end(why.reason, std::move(why.detail));
-  }
-
-  tl::unexpected<RunnerFailure> end(Reason reason, std::string detail) {
-    m_process.finish(0);
-    m_prepared = false;
-    m_ended = RunnerFailure{reason, std::move(detail)};
-    return failure(*m_ended);
-  }
-
-  RunnerResult<void> stopped(const char* during) {
-    if (m_process.stop()) return {};
-    // It answered, and died before it could be stopped.
-    RunnerFailure why = classify_ending(m_process.finish(1), std::string("the moment after ") + during);
-    return end(why.reason, std::move(why.detail));
-  }
-
-  RunnerProcess m_process;
+  RunnerLink m_link;
   RunnerOptions m_options;
   bool m_expert = false, m_composed = false, m_prepared = false, m_scrubbed = false, m_limited = false;
-  std::uint32_t m_features = 0, m_sequence = 0;
+  std::uint32_t m_features = 0;
   std::size_t m_last_mapped = 0;
   std::shared_ptr<const void> m_keep_alive;  // of the prepared call
   std::string m_description;
   std::map<std::string, std::uint32_t> m_entries;
   std::vector<MappedBuffer> m_buffers;
-  std::optional<RunnerFailure> m_ended;
-  std::unique_ptr<Packet> m_packet;
   Random m_random{os_entropy()};
 };
 

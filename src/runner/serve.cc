@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <ctime>
 
+#include "runner/cuda_serve.h"
+
 namespace forge {
 
 double clock_seconds() {
@@ -54,6 +56,7 @@ int serve(int channel) {
   if (receive_packet(channel, *packet, -1) != Received::packet) return 2;
   const auto* load = packet->as<wire::Load>();
   if (!load) return 2;
+  if (load->subject == wire::Subject::cuda_image || load->subject == wire::Subject::cuda_expert) return serve_cuda(channel, *packet);
   wire::Reply loaded;
   std::unique_ptr<Served> served;
   if (load->subject == wire::Subject::image) {

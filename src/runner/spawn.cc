@@ -22,10 +22,8 @@
 namespace forge {
 namespace {
 
-constexpr std::size_t k_open_files = 256;
-
 // Between vfork and exec: shares the judge's memory, so it makes system calls and touches nothing else.
-[[noreturn]] void become_runner(const char* program, char* const* argv, char* const* env, int channel, pid_t judge) {
+[[noreturn]] void become_runner(const char* program, char* const* argv, char* const* env, int channel, pid_t judge, const SpawnLimits& limits) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != judge) _exit(126);  // it died before the line above
@@ -41,14 +39,14 @@ constexpr std::size_t k_open_files = 256;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_FSIZE, 0);
-  limit(RLIMIT_NOFILE, k_open_files);
+  if (!limits.may_write_files) limit(RLIMIT_FSIZE, 0);
+  limit(RLIMIT_NOFILE, limits.open_files);
   if (set_no_new_privs() != 0) _exit(126);
   execve(program, argv, env);
   _exit(127);
 }
 
-[[gnu::noinline]] pid_t start_child(const char* program, char* const* argv, char* const* env, int channel) {
+[[gnu::noinline]] pid_t start_child(const char* program, char* const* argv, char* const* env, int channel, const SpawnLimits& limits) {
   const pid_t judge = getpid();
   // vfork: a fork would write-protect gigabytes of the judge's pages, to be faulted in again one by one. Signals wait until
   // the child has its own memory.
@@ -56,7 +54,7 @@ constexpr std::size_t k_open_files = 256;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = vfork();
-  if (pid == 0) become_runner(program, argv, env, channel, judge);
+  if (pid == 0) become_runner(program, argv, env, channel, judge, limits);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;
@@ -65,7 +63,8 @@ constexpr std::size_t k_open_files = 256;
 
 }  // namespace
 
-Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std::vector<std::string>& env) {
+Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std::vector<std::string>& env,
+                                           const std::vector<std::string>& arguments, const SpawnLimits& limits) {
   if (access(program.c_str(), X_OK) != 0)
     return fail(Error{.code = Code::not_found,
                       .message = "the runner program is missing or not executable",
@@ -83,13 +82,15 @@ Result<RunnerProcess> RunnerProcess::start(const std::string& program, const std
     return fail_errno("a socket's time limit", "", error);
   }
   Fd theirs(ends[1]);
-  std::string name = "forge-runner";
-  char* argv[] = {name.data(), nullptr};
-  std::vector<std::string> strings = env;
-  std::vector<char*> pointers;
-  for (auto& s : strings) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  p.m_pid = start_child(program.c_str(), argv, pointers.data(), theirs.get());
+  const auto pointers_to = [](std::vector<std::string>& strings) {
+    std::vector<char*> pointers;
+    for (auto& s : strings) pointers.push_back(s.data());
+    pointers.push_back(nullptr);
+    return pointers;
+  };
+  std::vector<std::string> words = {"forge-runner"}, variables = env;
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  p.m_pid = start_child(program.c_str(), pointers_to(words).data(), pointers_to(variables).data(), theirs.get(), limits);
   if (p.m_pid < 0) return fail_errno("starting a runner", program, errno);
   setpgid(p.m_pid, p.m_pid);  // on both sides, so that neither has to wait for the other
   if (clock_getcpuclockid(p.m_pid, &p.m_clock) != 0) p.m_clock = 0;

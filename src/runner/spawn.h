@@ -17,10 +17,16 @@ struct Ending {
   int signal = 0;
 };
 
+struct SpawnLimits {
+  std::size_t open_files = 256;
+  bool may_write_files = false;  // else no file may grow
+};
+
 // One runner process: its own group, dies with the thread that started it. Destruction kills and reaps.
 class RunnerProcess {
  public:
-  static Result<RunnerProcess> start(const std::string& program, const std::vector<std::string>& env);
+  static Result<RunnerProcess> start(const std::string& program, const std::vector<std::string>& env,
+                                     const std::vector<std::string>& arguments = {}, const SpawnLimits& limits = {});
   RunnerProcess(RunnerProcess&&) noexcept;
   RunnerProcess& operator=(RunnerProcess&&) noexcept;
   ~RunnerProcess();

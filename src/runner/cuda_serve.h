@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU runner's side: the loop that answers cuda_protocol.h, around an image or an expert.
+#pragma once
+#include <memory>
+
+#include "runner/cuda_memory.h"
+#include "runner/cuda_vehicle.h"
+#include "runner/serve.h"
+
+namespace forge {
+
+// What a GPU's runner holds: exactly one of these.
+class CudaServed {
+ public:
+  virtual ~CudaServed() = default;
+  virtual Answer prepare(const wire::CudaPrepare&, const CudaImports&) = 0;
+  virtual Answer scrub(std::uint64_t pattern) = 0;
+  virtual Answer queue(std::uint32_t slot) = 0;
+  virtual void describe(wire::Reply&) const {}
+};
+
+Result<std::unique_ptr<CudaServed>> serve_cuda_image(CudaVehicle&, const std::string& cubin, std::vector<std::string> entries);
+Result<std::unique_ptr<CudaServed>> serve_cuda_expert(CudaVehicle&, const std::string& plugin);
+
+// The whole life after hello and load: sandbox, driver, context, image or expert, then requests until the judge hangs up. Returns the
+// program's exit code.
+int serve_cuda(int channel, Packet& load);
+// The requests alone, on a driver and a thing that are there already.
+int serve_cuda_requests(int channel, Packet&, CudaVehicle&, CudaServed&);
+
+std::uint32_t seal_cuda_runner();  // the features that are in force now
+int become_python(char** argv);    // seals, then executes; returns when it cannot
+
+constexpr int kCallsPerModule = 16;  // an image's module is loaded anew after so many scrubs: that restores its code
+
+}  // namespace forge
