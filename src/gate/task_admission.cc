@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The task admission battery: a task is fit for use only if its judges reject every one of these wrong kernels, and accept the
-// oracle's own answer. The kernels are played inside the judge, on its own buffers, at the largest shape that keeps this quick.
+// oracle's own answer. The kernels are played inside the judge, on its own buffers: all of them at the largest shape that keeps this
+// quick; at a small one all on the other normal generators, zeros and constants on every generator, and each symmetry by itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +22,9 @@ namespace {
 
 constexpr std::int64_t k_most_elements = 2'000'000;
 constexpr int k_places = 100;
+constexpr std::int64_t k_small = 5;      // a hidden axis at the small shape, where its range allows that
+constexpr double k_small_flops = 2e9;    // of the oracle, for one symmetry on all generators; above it: the timed one only
+constexpr int k_symmetry_plays = 3;      // on the timed generator: one drawn action may be the identity
 
 // What a type one step lower keeps of the mantissa, by the type that is asked for. 0: no such attack.
 std::vector<int> lower_precisions(DType type) {
@@ -32,13 +36,34 @@ std::vector<int> lower_precisions(DType type) {
 
 class Battery {
  public:
-  Battery(Judge& judge, OperandStage& stage) : m_judge(judge), m_stage(stage), m_definition(stage.context().op.definition) {}
+  // `suffix` goes behind the name of every attack.
+  Battery(OperandStage& stage, std::vector<AdmissionLine>& lines, std::string suffix = "")
+      : m_stage(stage), m_definition(stage.context().op.definition), m_suffix(std::move(suffix)), m_lines(lines) {}
 
-  Result<std::vector<AdmissionLine>> run() {
-    FORGE_TRY(controls());
+  Status attack() {
     for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) FORGE_TRY(attack_output(o));
-    FORGE_TRY(attack_call());
-    return std::move(m_lines);
+    return attack_call();
+  }
+  // The oracle's answer must pass.
+  Status control(const std::string& what) {
+    FORGE_TRY(start());
+    record(what, m_stage.check());
+    m_lines.back().must_reject = false;
+    return {};
+  }
+  Status attack_with_constants() {
+    FORGE_TRY(play("zeros in every output", [&] {
+      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) set_all(o, 0);
+    }));
+    return play("its mean everywhere in every output", [&] {
+      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) set_all(o, mean(o));
+    });
+  }
+  // The oracle is asked about the content that the symmetries made, and its answer is played.
+  Result<CheckResult> play_moved() {
+    FORGE_TRY(start());
+    FORGE_TRY(play_oracle([](DType, std::byte*) {}));
+    return m_stage.check();
   }
 
  private:
@@ -69,32 +94,12 @@ class Battery {
 
   void record(const std::string& attack, const CheckResult& result) {
     const bool rejected = result.reason != Reason::accepted;
-    m_lines.push_back({attack, rejected, rejected ? fmt::format("{}: {}", name(result.reason), result.detail) : result.detail});
+    m_lines.push_back({attack + m_suffix, rejected, rejected ? fmt::format("{}: {}", name(result.reason), result.detail) : result.detail});
   }
   Status play(const std::string& attack, const std::function<void()>& spoil) {
     FORGE_TRY(start());
     spoil();
     record(attack, m_stage.check());
-    return {};
-  }
-
-  // The oracle's answer must pass, on every generator.
-  Status controls() {
-    for (const GeneratorRule& rule : m_stage.context().op.task.generators) {
-      std::map<std::string, std::int64_t> shape;
-      for (const Axis& axis : m_definition.axes)
-        if (!axis.constant) shape[axis.name] = m_stage.axes().at(axis.name);
-      FORGE_TRY_ASSIGN(auto made, m_judge.stage(shape, rule.name, 1, true));
-      auto& stage = static_cast<OperandStage&>(*made);
-      FORGE_TRY(stage.refresh());
-      for (std::size_t o = 0; o < m_definition.outputs.size(); ++o) {
-        const DType type = m_definition.outputs[o].dtype;
-        const auto expected = stage.expected_now(o);
-        for (std::size_t i = 0; i < expected.size(); ++i) encode(type, expected[i], stage.output(o).data() + i * bytes_of(type));
-      }
-      record(fmt::format("control: the oracle's answer rounded once ({})", rule.name), stage.check());
-      m_lines.back().must_reject = false;
-    }
     return {};
   }
 
@@ -109,17 +114,10 @@ class Battery {
       const std::size_t at = first * bytes_of(spec.dtype);
       std::memcpy(m_stage.output(o).data() + at, m_poison[o].data() + at, m_poison[o].size() - at);
     };
-    const auto set_all = [&](double value) {
-      for (std::size_t i = 0; i < count; ++i) put(o, i, value);
-    };
 
     FORGE_TRY(play(say("nothing written"), [&] { poison_from(0); }));
-    FORGE_TRY(play(say("zeros"), [&] { set_all(0); }));
-    FORGE_TRY(play(say("its mean everywhere"), [&] {
-      double sum = 0;
-      for (const double e : m_expected[o]) sum += std::isfinite(e) ? e : 0;
-      set_all(sum / static_cast<double>(count));
-    }));
+    FORGE_TRY(play(say("zeros"), [&] { set_all(o, 0); }));
+    FORGE_TRY(play(say("its mean everywhere"), [&] { set_all(o, mean(o)); }));
     for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
       const TensorSpec& input = m_definition.inputs[i];
       if (input.scalar || element_count(input, m_stage.axes()) != static_cast<std::int64_t>(count)) continue;
@@ -148,6 +146,15 @@ class Battery {
     return attack_single_elements(o, count);
   }
 
+  void set_all(std::size_t o, double value) {
+    for (std::size_t i = 0; i < m_expected[o].size(); ++i) put(o, i, value);
+  }
+  double mean(std::size_t o) const {
+    double sum = 0;
+    for (const double e : m_expected[o]) sum += std::isfinite(e) ? e : 0;
+    return sum / static_cast<double>(m_expected[o].size());
+  }
+
   // Mutation test: one element just outside what the judge allows, at random places.
   Status attack_single_elements(std::size_t o, std::size_t count) {
     const TensorSpec& spec = m_definition.outputs[o];
@@ -167,7 +174,7 @@ class Battery {
       if (result.reason != Reason::accepted || place == 0) last = result;
       std::memcpy(element, &kept, size);
     }
-    m_lines.push_back({fmt::format("{}: one element just outside its bound, {} random places", spec.name, k_places), caught == k_places,
+    m_lines.push_back({fmt::format("{}: one element just outside its bound, {} random places{}", spec.name, k_places, m_suffix), caught == k_places,
                        fmt::format("{} of {} caught; {}", caught, k_places, last.detail)});
     return {};
   }
@@ -219,38 +226,43 @@ class Battery {
   // A kernel that computes perfectly, on inputs rounded to fewer bits first: tf32 or bfloat16 arithmetic on a float32 task.
   Status attack_with_rounded_inputs(int mantissa_bits) {
     FORGE_TRY(start());
-    std::vector<std::vector<std::byte>> rounded;
+    FORGE_TRY(play_oracle([&](DType type, std::byte* element) {
+      if (is_float(type)) encode(type, round_mantissa(static_cast<float>(decode(type, element)), mantissa_bits), element);
+    }));
+    record(fmt::format("inputs rounded to {} bits of mantissa", mantissa_bits), m_stage.check());
+    return {};
+  }
+
+  // The oracle's answer to a copy of the inputs, every element of it spoilt.
+  Status play_oracle(const std::function<void(DType, std::byte*)>& spoil) {
+    std::vector<std::vector<std::byte>> copies;
     std::vector<void*> data;
     for (std::size_t i = 0; i < m_definition.inputs.size(); ++i) {
       const DType type = m_definition.inputs[i].dtype;
-      rounded.emplace_back(m_stage.input(i).begin(), m_stage.input(i).end());
-      if (is_float(type))
-        for (std::size_t at = 0; at < rounded[i].size(); at += bytes_of(type))
-          encode(type, round_mantissa(static_cast<float>(decode(type, rounded[i].data() + at)), mantissa_bits), rounded[i].data() + at);
-      data.push_back(rounded[i].data());
+      copies.emplace_back(m_stage.input(i).begin(), m_stage.input(i).end());
+      for (std::size_t at = 0; at < copies[i].size(); at += bytes_of(type)) spoil(type, copies[i].data() + at);
+      data.push_back(copies[i].data());
     }
     const InputViews inputs = input_views(m_definition, m_stage.axes(), data, m_stage.scalars());
     std::vector<bool> wants_scale;
     for (const TensorSpec& spec : m_definition.outputs)
       wants_scale.push_back(rule_of(m_stage.context().op.task, spec.name).kind == JudgeKind::scaled);
     JudgeContext& context = m_stage.context();
-    FORGE_TRY(context.oracle.expected(inputs.views, output_views(m_definition, m_stage.axes()), wants_scale, context.team,
-                                      [&](const OracleRange& range) {
-                                        for (std::size_t o = 0; o < m_definition.outputs.size(); ++o)
-                                          for (std::int64_t i = 0; i < range.count[o]; ++i)
-                                            put(o, static_cast<std::size_t>(range.first_element[o] + i), range.expected[o][i]);
-                                      }));
-    record(fmt::format("inputs rounded to {} bits of mantissa", mantissa_bits), m_stage.check());
-    return {};
+    return context.oracle.expected(inputs.views, output_views(m_definition, m_stage.axes()), wants_scale, context.team,
+                                   [&](const OracleRange& range) {
+                                     for (std::size_t o = 0; o < m_definition.outputs.size(); ++o)
+                                       for (std::int64_t i = 0; i < range.count[o]; ++i)
+                                         put(o, static_cast<std::size_t>(range.first_element[o] + i), range.expected[o][i]);
+                                   });
   }
 
-  Judge& m_judge;
   OperandStage& m_stage;
   const Definition& m_definition;
+  std::string m_suffix;
   Random m_random{os_entropy()};
   std::vector<std::vector<double>> m_expected, m_allowed;
   std::vector<std::vector<std::byte>> m_poison;
-  std::vector<AdmissionLine> m_lines;
+  std::vector<AdmissionLine>& m_lines;
 };
 
 // Of the task's own shapes, the one with most output elements that is not above k_most_elements.
@@ -277,6 +289,72 @@ Result<std::map<std::string, std::int64_t>> battery_shape(const OperatorFolder& 
   return best;
 }
 
+// The timed shape with every hidden axis short.
+std::map<std::string, std::int64_t> small_shape(const TaskFile& task) {
+  auto shape = task.timed.axes;
+  for (const HiddenAxis& hidden : task.hidden) shape[hidden.axis] = std::clamp(k_small, hidden.min, std::max(hidden.min, hidden.max));
+  return shape;
+}
+
+// One stage of a generator; of an adversarial one, one for each variant.
+Result<std::vector<std::unique_ptr<Stage>>> stages_of(Judge& judge, const std::map<std::string, std::int64_t>& shape,
+                                                      const GeneratorRule& rule) {
+  std::vector<std::unique_ptr<Stage>> stages;
+  while (true) {
+    FORGE_TRY_ASSIGN(auto stage, judge.stage(shape, rule.name, 2, true));
+    if (!stages.empty() && stage->label() == stages[0]->label()) return stages;
+    stages.push_back(std::move(stage));
+    if (rule.kind != GeneratorKind::adversarial) return stages;
+  }
+}
+
+// A generator that gives zeros or constants in every output tests nothing. Of adversarial content some variants may; not all.
+Status constants_are_rejected(Judge& judge, const std::map<std::string, std::int64_t>& shape, const GeneratorRule& rule,
+                              std::vector<AdmissionLine>& lines) {
+  FORGE_TRY_ASSIGN(const auto stages, stages_of(judge, shape, rule));
+  std::vector<AdmissionLine> all;
+  for (const auto& stage : stages) {
+    std::vector<AdmissionLine> one;
+    FORGE_TRY(Battery(static_cast<OperandStage&>(*stage), one, fmt::format(" ({})", rule.name)).attack_with_constants());
+    if (all.empty()) all = one;
+    for (std::size_t i = 0; i < one.size(); ++i)
+      if (one[i].rejected && !all[i].rejected) all[i] = one[i];
+  }
+  lines.insert(lines.end(), all.begin(), all.end());
+  return {};
+}
+
+// The judge moves expected values instead of asking the oracle again, so a symmetry that does not hold would make it wrong.
+Status symmetry_holds(const OperatorFolder& op, const SymmetryRule& symmetry, const std::map<std::string, std::int64_t>& shape,
+                      std::vector<AdmissionLine>& lines) {
+  OperatorFolder alone = op;
+  alone.task.symmetries = {symmetry};
+  JudgeOptions options;
+  options.cores = usable_cores();
+  FORGE_TRY_ASSIGN(auto judge, Judge::make(alone, options));
+  FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(op.definition, shape));
+  const auto flops = evaluate(op.task.flops, axes);
+  const bool all = flops && static_cast<double>(*flops) * static_cast<double>(op.task.generators.size()) < k_small_flops;
+  AdmissionLine line{.attack = fmt::format("symmetry: {} along {}", name(symmetry.kind), symmetry.axis),
+                     .reason = "the oracle agrees on what it moved",
+                     .must_reject = false};
+  for (const GeneratorRule& rule : op.task.generators) {
+    const bool timed = rule.name == op.task.timed.generator;
+    if (!timed && !all) continue;
+    FORGE_TRY_ASSIGN(const auto stages, stages_of(*judge, shape, rule));
+    for (const auto& stage : stages)
+      for (int play = 0; play < (timed ? k_symmetry_plays : 1) && !line.rejected; ++play) {
+        std::vector<AdmissionLine> unused;
+        FORGE_TRY_ASSIGN(const CheckResult result, Battery(static_cast<OperandStage&>(*stage), unused).play_moved());
+        if (result.reason == Reason::accepted) continue;
+        line.rejected = true;
+        line.reason = fmt::format("it does not hold: the oracle's answer to moved inputs is not the moved answer: {}", result.detail);
+      }
+  }
+  lines.push_back(std::move(line));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::string& operator_name, const std::string& family) {
@@ -285,8 +363,26 @@ Result<std::vector<AdmissionLine>> admit_task(const Paths& paths, const std::str
   options.cores = usable_cores();
   FORGE_TRY_ASSIGN(auto judge, Judge::make(op, options));
   FORGE_TRY_ASSIGN(const auto shape, battery_shape(op));
+  const auto small = small_shape(op.task);
+  std::vector<AdmissionLine> lines;
+  for (const GeneratorRule& rule : op.task.generators) {
+    FORGE_TRY_ASSIGN(auto stage, judge->stage(shape, rule.name, 1, true));
+    FORGE_TRY(Battery(static_cast<OperandStage&>(*stage), lines, fmt::format(" ({})", rule.name))
+                  .control("control: the oracle's answer rounded once"));
+  }
+  for (const SymmetryRule& symmetry : op.task.symmetries) FORGE_TRY(symmetry_holds(op, symmetry, small, lines));
   FORGE_TRY_ASSIGN(auto stage, judge->stage(shape, op.task.timed.generator, 2, true));
-  return Battery(*judge, static_cast<OperandStage&>(*stage)).run();
+  FORGE_TRY(Battery(static_cast<OperandStage&>(*stage), lines).attack());
+  for (const GeneratorRule& rule : op.task.generators) {
+    if (rule.name == op.task.timed.generator) continue;
+    if (rule.kind == GeneratorKind::normal) {
+      FORGE_TRY_ASSIGN(auto other, judge->stage(small, rule.name, 2, true));
+      FORGE_TRY(Battery(static_cast<OperandStage&>(*other), lines, fmt::format(" ({})", rule.name)).attack());
+    } else {
+      FORGE_TRY(constants_are_rejected(*judge, small, rule, lines));
+    }
+  }
+  return lines;
 }
 
 }  // namespace forge

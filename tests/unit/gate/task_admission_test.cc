@@ -16,7 +16,7 @@ TEST(TaskAdmission, AFitTaskRejectsEveryAttackAndAcceptsTheOracle) {
     EXPECT_FALSE(line.reason.empty());
     ++(line.must_reject ? attacks : controls);
   }
-  EXPECT_EQ(controls, 5);
+  EXPECT_EQ(controls, 8);  // a generator or a symmetry each
   EXPECT_GE(attacks, 25);
 }
 
@@ -42,6 +42,56 @@ TEST(TaskAdmission, ALooseToleranceIsFound) {
   // 10 bits in the inputs are still seen in `top`, which is exact; 7 bits are all that it has.
   EXPECT_EQ(accepted, (std::set<std::string>{"y: rounded to 10 bits of mantissa", "y: rounded to 7 bits of mantissa",
                                              "inputs rounded to 7 bits of mantissa"}));
+}
+
+// The attacks that a task lets through, in the order played.
+std::vector<std::string> let_through(const Paths& paths, const std::string& name) {
+  const auto lines = admit_task(paths, name);
+  EXPECT_TRUE(lines) << lines.error().text();
+  std::vector<std::string> out;
+  for (const AdmissionLine& line : *lines)
+    if (!line.holds()) out.push_back(line.attack);
+  return out;
+}
+
+const std::string k_symmetries = R"(symmetry = [{ kind = "permute", axis = "rows" }, { kind = "permute", axis = "columns" },
+  { kind = "negate", axis = "rows", tensors = ["x", "y"] }]
+)";
+const std::string k_normal = R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } }]
+)";
+
+TEST(TaskAdmission, TrueSymmetriesHold) {
+  const ScaledToy toy(k_normal + k_symmetries);
+  EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{});
+}
+
+// y = alpha |x|: the sign of x does not reach y.
+TEST(TaskAdmission, AFalseNegationIsFound) {
+  const ScaledToy toy(k_normal + k_symmetries, "", "*alpha * std::fabs(x[i])");
+  EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{"symmetry: negate along rows"});
+}
+
+// y depends on the column's number.
+TEST(TaskAdmission, AFalsePermutationIsFound) {
+  const ScaledToy toy(k_normal + k_symmetries, "", "*alpha * x[i] * (i % 64 + 1)");
+  EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{"symmetry: permute along columns"});
+}
+
+TEST(TaskAdmission, AGeneratorThatAnswersZerosIsFound) {
+  const ScaledToy toy(R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } },
+    { name = "wide", kind = "heavy_tailed", offset = { alpha = 0.0 } }, { name = "wider", kind = "heavy_tailed", offset = { alpha = 2.0 } }]
+)");
+  EXPECT_EQ(let_through(toy.paths, "scaled"), (std::vector<std::string>{"zeros in every output (wide)", "its mean everywhere in every output (wide)"}));
+}
+
+// One variant may give zeros, not all of them.
+TEST(TaskAdmission, AdversarialContentThatAnswersZerosIsFound) {
+  const std::string task = R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } },
+    { name = "mean", kind = "adversarial" }]
+)";
+  EXPECT_EQ(let_through(ScaledToy(task, "*alpha = variant;").paths, "scaled"), std::vector<std::string>{});
+  EXPECT_EQ(let_through(ScaledToy(task, "*alpha = 0;").paths, "scaled"),
+            (std::vector<std::string>{"zeros in every output (mean)", "its mean everywhere in every output (mean)"}));
 }
 
 }  // namespace
