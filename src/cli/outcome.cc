@@ -10,6 +10,10 @@ namespace forge {
 
 namespace {
 const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? find_pairing(*r.confirmation, "reference") : nullptr; }
+// Of the confirmation, which measures its own.
+double final_floor(const RunResult& r) {
+  return 100 * (r.confirmation && r.confirmation->measurement() ? r.confirmation->measurement()->floor.ratio : r.floor.ratio);
+}
 }  // namespace
 
 Comparison comparison_of(const RunResult& r) {
@@ -21,10 +25,10 @@ std::string describe_run(const RunResult& r) {
   std::string out;
   if (const PairedTiming* t = final_timing(r)) {
     out = fmt::format("{}: {} than {} by {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
-                      format_interval(t->speedup), 100 * r.floor.ratio, t->pairs);
+                      format_interval(t->speedup), final_floor(r), t->pairs);
     if (t->comparison == Comparison::same || t->comparison == Comparison::ambiguous)
       out = fmt::format("{}: {} against {}: {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
-                        format_interval(t->speedup), 100 * r.floor.ratio, t->pairs);
+                        format_interval(t->speedup), final_floor(r), t->pairs);
   } else if (r.confirmation) {
     out = fmt::format("{}: nothing confirmed: {}: {}", r.run_id, name(r.confirmation->reason()), r.confirmation->detail());
   } else {

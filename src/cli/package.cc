@@ -114,7 +114,8 @@ int promote(Context& c, const Flags& f) {
   const auto g = vault->find(f.id);
   if (!g) return c.fail(g.error());
   if (const auto done = vault->promote(g->operator_name, g->target, g->id); !done) return c.fail(done.error());
-  c.out(fmt::format("{} is the reference of the next run of {} on {}", g->id.substr(0, 12), g->operator_name, g->target));
+  c.out(fmt::format("{} is promoted for {} on {}; build on it with: forge run {} --reference gen:{}", g->id.substr(0, 12), g->operator_name, g->target,
+                    g->operator_name, g->id.substr(0, 12)));
   Json j;
   j["promoted"] = g->id, j["operator"] = g->operator_name, j["target"] = g->target;
   return c.finish(dump(j));
@@ -135,15 +136,25 @@ int lineage(Context& c, const Flags& f) {
     done.push_back(chain);
     const auto line = vault->lineage(g.operator_name, g.target);
     if (!line) return c.fail(line.error());
-    for (const Generation& k : *line) {
+    const auto head = vault->promoted(g.operator_name, g.target);
+    if (!head) return c.fail(head.error());
+    // The chain, then what was sealed beside it.
+    std::vector<Generation> shown = *line;
+    for (const Generation& other : *sealed)
+      if (other.operator_name == g.operator_name && other.target == g.target &&
+          std::none_of(line->begin(), line->end(), [&](const Generation& k) { return k.id == other.id; }))
+        shown.push_back(other);
+    for (const Generation& k : shown) {
+      const std::string state = *head && (*head)->id == k.id ? "promoted" : "sealed";
       const PairedTiming* t = find_pairing(k.verdict, "reference");
-      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), k.parent.substr(0, 20),
+      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), state, k.parent.substr(0, 20),
                       t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
                       k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});
       document.push_back({{"operator", k.operator_name},
                           {"target", k.target},
                           {"number", k.number},
                           {"id", k.id},
+                          {"state", state},
                           {"parent", k.parent},
                           {"against_parent", t ? to_json_value(*t) : Json()},
                           {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()},
@@ -156,7 +167,7 @@ int lineage(Context& c, const Flags& f) {
     c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
   else
     c.out(format_table(
-        {"operator", "generation", "id", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
+        {"operator", "generation", "id", "state", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
   return c.finish(dump(document));
 }
 
@@ -190,7 +201,7 @@ void add_package(CLI::App& app, Action& action) {
   seal_sub->callback([seal_flags, &action] { action = [seal_flags](Context& c) { return seal(c, *seal_flags); }; });
 
   auto promote_flags = std::make_shared<Flags>();
-  CLI::App* promote_sub = app.add_subcommand("promote", "make a sealed kernel the reference of the next run");
+  CLI::App* promote_sub = app.add_subcommand("promote", "make a sealed kernel the head of its lineage");
   promote_sub->add_option("generation", promote_flags->id, "id or unique prefix (`forge lineage`)")->required();
   promote_sub->footer("Example:\n  forge promote 3f2a9c");
   promote_sub->callback([promote_flags, &action] { action = [promote_flags](Context& c) { return promote(c, *promote_flags); }; });

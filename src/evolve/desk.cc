@@ -194,21 +194,38 @@ Result<std::vector<std::string>> Desk::adopted(const std::vector<std::string>& c
   return j.get<std::vector<std::string>>();
 }
 
-Result<Generation> Desk::seal(Generation generation, bool promote) {
+// Built against the promoted one and confirmed faster than it; or both stand against the same expert, the new one's interval above.
+static bool beats(const Generation& made, const Generation& promoted) {
+  if (made.id == promoted.id) return true;
+  const PairedTiming* p = find_pairing(made.verdict, "reference");
+  if (made.parent == promoted.id) return p && p->comparison == Comparison::faster;
+  return made.against_expert && promoted.against_expert && made.expert == promoted.expert &&
+         made.against_expert->speedup.low > promoted.against_expert->speedup.high;
+}
+
+Result<Desk::Sealed> Desk::seal(Generation generation) {
   Json request;
   request["number"] = generation.number;
   request["package"] = generation.id;
-  request["promote"] = promote;
-  FORGE_TRY_ASSIGN(const Json j, ask("vault.seal", request, [&]() -> Result<Json> {
+  request["promote"] = true;
+  FORGE_TRY_ASSIGN(Json j, ask("vault.seal", request, [&]() -> Result<Json> {
                      generation.date = utc_now();
+                     bool promote = true;
                      if (!m_parts.home.empty()) {
                        FORGE_TRY_ASSIGN(Vault vault, Vault::open(m_parts.home));
                        FORGE_TRY(vault.seal(generation));
+                       FORGE_TRY_ASSIGN(const auto before, vault.promoted(generation.operator_name, generation.target));
+                       promote = !before || beats(generation, *before);
                        if (promote) FORGE_TRY(vault.promote(generation.operator_name, generation.target, generation.id));
                      }
-                     return to_json_value(generation);
+                     Json answer = to_json_value(generation);
+                     if (!promote) answer["promoted"] = false;
+                     return answer;
                    }));
-  return read_generation(j, kWhere);
+  const bool promoted = !j.contains("promoted");
+  j.erase("promoted");
+  FORGE_TRY_ASSIGN(Generation recorded, read_generation(j, kWhere));
+  return Sealed{std::move(recorded), promoted};
 }
 
 Status Desk::propose(const Task& task, const std::vector<Ablation>& ablations) {

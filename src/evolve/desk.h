@@ -34,7 +34,12 @@ class Desk {
   Result<std::optional<Verdict>> against_expert(const KernelPackage&);  // none: no expert runs here
 
   Result<std::vector<std::string>> adopted(const std::vector<std::string>& cites, const Verdict& confirmation);
-  Result<Generation> seal(Generation, bool promote);  // dates it, writes it to the vault, returns it as recorded
+  struct Sealed {
+    Generation generation;  // as recorded
+    bool promoted = false;
+  };
+  // Dates it, writes it to the vault, and promotes it when nothing is promoted yet or it beats what is.
+  Result<Sealed> seal(Generation);
   Status propose(const Task&, const std::vector<Ablation>&);
   Status record_uses(const std::vector<UseRow>&);
 

@@ -122,9 +122,12 @@ Status seal(Flow& flow, const Candidate& best, const Verdict& confirmation) {
   if (!g.cites.empty()) {
     FORGE_TRY_ASSIGN(g.adopted, flow.desk.adopted(g.cites, confirmation));
   }
-  FORGE_TRY_ASSIGN(flow.result.generation, flow.desk.seal(g, true));
-  flow.result.sealed = flow.result.promoted = true;
-  flow.desk.say(fmt::format("sealed and promoted: gen{} {}", g.number, g.id.substr(0, 12)));
+  FORGE_TRY_ASSIGN(Desk::Sealed sealed, flow.desk.seal(g));
+  flow.result.generation = std::move(sealed.generation);
+  flow.result.sealed = true;
+  flow.result.promoted = sealed.promoted;
+  flow.desk.say(fmt::format("{}: gen{} {}", sealed.promoted ? "sealed and promoted" : "sealed; what is promoted stays, it is not beaten",
+                            g.number, g.id.substr(0, 12)));
   return {};
 }
 
@@ -194,7 +197,7 @@ Status finish(Flow& flow) {
   FORGE_TRY_ASSIGN(const std::optional<Candidate> sound, confirm(flow));  // fresh process, fresh seeds, fresh floor
   if (sound) {
     const Verdict confirmation = *flow.result.confirmation;
-    FORGE_TRY(seal(flow, *sound, confirmation));  // becomes the reference of the next run
+    FORGE_TRY(seal(flow, *sound, confirmation));  // promoted when it beats what is
     FORGE_TRY(harvest(flow, *sound));             // proposed entries from one-decision ablations
   }
   FORGE_TRY(record_uses(flow));  // who contributed to whom

@@ -68,6 +68,7 @@ struct World {
     task.budget.gate_seconds = task.budget.wall_seconds = 1e6;
   }
 
+  fs::path home;  // of the vault; empty: none
   Result<RunResult> go(ArchitectureAgent& architect, CodingAgent& coder, Journal& journal, Heritage heritage = {}) {
     RunParts parts;
     parts.gate = &gate;
@@ -78,6 +79,7 @@ struct World {
     parts.op = &op;
     parts.machine = &machine;
     parts.run_id = "test-run";
+    parts.home = home;
     parts.heritage = std::move(heritage);
     parts.say = [this](const std::string& line) { said.push_back(line); };
     return run(task, parts);

@@ -4,6 +4,7 @@
 
 #include "flow_world.h"
 #include "util/progress.h"
+#include "vault/vault.h"
 
 namespace forge {
 namespace {
@@ -237,6 +238,33 @@ TEST(Run, Gen0IsSealedAlthoughSlowerThanItsExpertLaterOnesNot) {
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->sealed);
   EXPECT_TRUE(second->confirmation->correct());
+}
+
+// A second gen0 does not take the place of a faster one; it is sealed beside it.
+TEST(Run, ASlowerGen0IsSealedButNotPromoted) {
+  const auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  std::string promoted;
+  for (const auto& [package, ms] : std::vector<std::pair<std::string, double>>{{"a", 0.5}, {"b", 1.2}}) {
+    Trial r;
+    r.world.home = folder->path();
+    r.world.gate.reference.id = "expert:fake";
+    r.world.ms = {{package, ms}};
+    ScriptedArchitect architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")})})});
+    ScriptedCoder coder({hands_in(package)});
+    const RunResult& result = r.go(architect, coder);
+    EXPECT_TRUE(result.sealed);
+    EXPECT_EQ(result.promoted, package == "a");
+    if (result.promoted) promoted = result.generation->id;
+  }
+  const auto vault = Vault::open(folder->path());
+  ASSERT_TRUE(vault);
+  const auto all = vault->all();
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 2u);
+  const auto of_these = vault->promoted(all->front().operator_name, all->front().target);
+  ASSERT_TRUE(of_these && *of_these);
+  EXPECT_EQ((*of_these)->id, promoted);
 }
 
 // The fake gate remembers nothing, as the gate of a resumed run does.
