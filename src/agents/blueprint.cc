@@ -56,6 +56,12 @@ std::map<std::string, std::string> values_of(const BlueprintDecision& d, const s
   return out;
 }
 
+std::string names_of(const std::vector<BlueprintOption>& options) {
+  std::vector<std::string> names;
+  for (const BlueprintOption& o : options) names.push_back(o.value);
+  return join(names, ", ");
+}
+
 void read_options(TomlReader& row, BlueprintDecision& d) {
   std::set<std::string> values;
   for (TomlReader& option : row.tables("option")) {
@@ -94,7 +100,8 @@ void read_decision(TomlReader& row, Blueprint& b, std::set<std::string>& taken) 
     row.check(plain->when.empty(), "default", fmt::format("'{}' is not possible on every machine", d.default_value),
               "choose an option without `when`");
   else
-    row.check(d.default_value.empty() || d.options.empty(), "default", fmt::format("'{}' is none of the options", d.default_value));
+    row.check(d.default_value.empty() || d.options.empty(), "default", fmt::format("'{}' is none of the options", d.default_value),
+              "one of: " + names_of(d.options));
   // Names that the templates can use must not collide, whatever is chosen.
   std::set<std::string> mine;
   for (const BlueprintOption& o : d.options)
@@ -159,7 +166,7 @@ Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator
                       .file = file.string(),
                       .line = 0,
                       .field = {},
-                      .fix = "write one (docs/formats/blueprint.md) or use another agent"});
+                      .fix = "write one (docs/add-an-operator.md, step 7); `forge check` and `forge bench` judge a kernel without"});
   FORGE_TRY_ASSIGN(const std::string text, read_file(file));
   std::string source, launch, like;
   FORGE_TRY_ASSIGN(Blueprint b, parse_blueprint(text, file.string(), source, launch, like));

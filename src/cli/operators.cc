@@ -26,9 +26,11 @@ std::string axes_text(const std::map<std::string, std::int64_t>& axes) {
 int list_operators(Context& c) {
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
+  bool all_usable = true;
   for (const std::string& op : operator_names(c.paths)) {
     const auto loaded = load_operator(c.paths, op, "");
     if (!loaded) {
+      all_usable = false;
       rows.push_back({op, "", "unusable", loaded.error().text(), ""});
       document.push_back({{"name", op}, {"problem", loaded.error().text()}});
       continue;
@@ -48,7 +50,8 @@ int list_operators(Context& c) {
     document.push_back({{"name", op}, {"families", families}, {"description", loaded->definition.description}});
   }
   c.out(format_table({"operator", "on", "timed at", "experts", "what it computes"}, rows));
-  return c.finish(dump(document));
+  c.finish(dump(document));
+  return all_usable ? kOk : kEnvironment;
 }
 
 std::string metric(const Evidence& e, const char* key, const char* format_spec) {
