@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "core/json_io.h"
 #include "core/toml_io.h"
-#include "device/cpu.h"
+#include "device/survey.h"
 #include "util/progress.h"
 
 namespace forge {

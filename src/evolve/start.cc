@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "agents/builtin.h"
-#include "device/cpu.h"
+#include "device/survey.h"
 #include "evolve/evolve.h"
 #include "evolve/run_json.h"
 #include "vault/vault.h"
@@ -152,7 +152,7 @@ Result<RunResult> resume_run(const Paths& paths, Store& store, const std::string
   const std::string file = journal_file(store, id).string();
   FORGE_TRY_ASSIGN(const std::vector<Event> events, read_journal(file));
   FORGE_TRY_ASSIGN(const Recorded recorded, read_start(events, file));
-  FORGE_TRY_ASSIGN(const Machine now, probe_cpu(recorded.machine.target));
+  FORGE_TRY_ASSIGN(const Machine now, probe_machine(recorded.machine.target));
   if (now.boot_id != recorded.machine.boot_id || now.device_class != recorded.machine.device_class)
     return fail(Error{.code = Code::unsupported,
                       .message = fmt::format("run {} was measured on {} in another boot; times are never compared across boots", id,

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "device/survey.h"
+#include "gate/cuda_judge.h"
 #include "gate/real_gate.h"
 #include "vault/vault.h"
 
@@ -28,26 +32,57 @@ struct Toolchain {
 
 }  // namespace
 
-Result<GateParts> real_parts(const Paths& paths, const std::string& operator_name, const Machine& machine, const GateOptions& options) {
-  GateParts parts;
-  FORGE_TRY_ASSIGN(parts.op, load_operator(paths, operator_name));
-  FORGE_TRY_ASSIGN(const std::string program, find_runner_program(paths));
+namespace {
+
+// Judge, runners and evidence on the CPU's own cores.
+Status add_cpu(GateParts& parts, const Machine& machine, const GateOptions& options, const std::string& program) {
   std::vector<int> cores = usable_cores();
   if (cores.size() > std::size_t(machine.cores)) cores.resize(std::size_t(machine.cores));
-  FORGE_TRY_ASSIGN(std::unique_ptr<Judge> judge, Judge::make(parts.op, JudgeOptions{.cores = cores, .memory_bytes = options.memory_bytes}));
-  parts.judge = std::move(judge);
-  auto tools = std::make_shared<Toolchain>();
-  FORGE_TRY_ASSIGN(tools->compiler, find_cpu_compiler());
-  tools->builder = std::make_unique<Builder>(*tools->compiler, paths.home / "cache" / "images");
-  parts.compiler = tools->compiler->identity();
-  parts.build = [tools, definition = parts.op.definition, target = machine.target](const KernelPackage& p) {
-    return tools->builder->build(p, definition, target);
-  };
+  FORGE_TRY_ASSIGN(parts.judge, Judge::make(parts.op, JudgeOptions{.cores = cores, .memory_bytes = options.memory_bytes}));
   RunnerOptions runner;
   runner.cores = cores;
   runner.program = program;
   parts.start_image = [runner](const Image& image) { return start_image_runner(image, runner); };
   parts.start_expert = [runner](const std::string& plugin) { return start_expert_runner(plugin, runner); };
+  return {};
+}
+
+CardLook look_at_card() {
+  CardLook look{.state = card_state(), .foreign = -1};
+  // Ours: this process's context, and at most one of every process under it.
+  if (look.state.processes >= 0) look.foreign = std::max(0, look.state.processes - 1 - live_descendants());
+  return look;
+}
+
+// The same on the first GPU; all cores of the host serve the judge.
+Status add_cuda(GateParts& parts, const Machine& machine, const std::string& program) {
+  FORGE_TRY_ASSIGN(parts.judge, make_cuda_judge(parts.op, machine, JudgeOptions{.cores = usable_cores()}));
+  CudaRunnerOptions runner;
+  runner.program = program;
+  runner.target = machine.target;
+  parts.start_image = [runner](const Image& image) { return start_cuda_image_runner(image, runner); };
+  parts.start_expert = [runner](const std::string& plugin) { return start_cuda_expert_runner(plugin, runner); };
+  parts.protocol = kCudaProtocol;
+  parts.audit = Audit::slope;
+  parts.disassemble = [target = machine.target](const Image& image) { return disassemble_image(image, target); };
+  parts.card = look_at_card;
+  parts.build_threads = int(usable_cores().size());
+  return {};
+}
+
+}  // namespace
+
+Result<GateParts> real_parts(const Paths& paths, const std::string& operator_name, const Machine& machine, const GateOptions& options) {
+  GateParts parts;
+  FORGE_TRY_ASSIGN(parts.op, load_operator(paths, operator_name, machine.target.family));
+  FORGE_TRY_ASSIGN(const std::string program, find_runner_program(paths));
+  auto tools = std::make_shared<Toolchain>();
+  FORGE_TRY_ASSIGN(tools->compiler, find_compiler(machine.target));
+  tools->builder = std::make_unique<Builder>(*tools->compiler, paths.home / "cache" / "images");
+  parts.compiler = tools->compiler->identity();
+  parts.build = [tools, definition = parts.op.definition, target = machine.target](const KernelPackage& p) {
+    return tools->builder->build(p, definition, target);
+  };
   parts.find_sealed = [home = paths.home](const std::string& prefix) -> Result<Generation> {
     FORGE_TRY_ASSIGN(const Vault vault, Vault::open(home));
     return vault.find(prefix);
@@ -57,7 +92,11 @@ Result<GateParts> real_parts(const Paths& paths, const std::string& operator_nam
     const double waited = lease.waited_seconds();
     return LeaseHold{std::make_shared<Lease>(std::move(lease)), waited};
   };
-  parts.ceilings = [machine, cache = ceilings_cache(paths.home)] { return measure_ceilings(machine, cache); };
+  parts.ceilings = [machine, home = paths.home] { return survey_ceilings(machine, home); };
+  if (machine.target.family == "cuda")
+    FORGE_TRY(add_cuda(parts, machine, program));
+  else
+    FORGE_TRY(add_cpu(parts, machine, options, program));
   return parts;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "device/cpu.h"
+#include "device/survey.h"
 #include "util/progress.h"
 
 namespace forge {
