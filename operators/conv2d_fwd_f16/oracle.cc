@@ -5,7 +5,7 @@
 
 namespace {
 
-int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor* outputs, int32_t output_count, double* const* results,
+int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_tensor*, int32_t output_count, double* const* results,
                  double* const* scale, int64_t begin, int64_t end) {
   if (input_count != 2 || output_count != 1) return 1;
   const auto* x = static_cast<const uint16_t*>(inputs[0].data);

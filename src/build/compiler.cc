@@ -48,6 +48,9 @@ const std::vector<std::string> kFlags = {"-std=c++20",
 // For cubins: code for one architecture, no separate compilation, and what ptxas says of registers and spills in the log.
 const std::vector<std::string> kCudaFlags = {"-cubin", "-std=c++17", "-O3", "-Xptxas", "-v", "-Wno-deprecated-gpu-targets"};
 
+// Its optimiser takes longer than a host compiler's over a large unrolled kernel.
+constexpr CompileLimits kCudaLimits{.seconds = 120, .memory_bytes = std::size_t(6) << 30};
+
 // What differs between the families.
 struct Recipe {
   std::string family, source, output;
@@ -109,6 +112,7 @@ class SandboxedCompiler : public Compiler {
   std::vector<std::string> flags(const TargetSpec& target) const override {
     std::vector<std::string> f = m_recipe.flags;
     if (m_toolchain.clang) f.push_back("-Wno-unknown-warning-option");
+    if (!m_toolchain.host.empty()) f.insert(f.end(), {"-ccbin", m_toolchain.host.string()});
     f.insert(f.end(), target.flags.begin(), target.flags.end());
     return f;
   }
@@ -232,15 +236,17 @@ Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, con
 
 Result<std::unique_ptr<Compiler>> make_cuda_compiler(const fs::path& program, const CompileLimits& limits) {
   FORGE_TRY_ASSIGN(Toolchain toolchain, probe_cuda_toolchain(program));
-  const std::string folder = toolchain.program.parent_path().string();
-  const Recipe recipe{"cuda", "kernel.cu", "kernel.cubin", kCudaFlags, folder + ":" + folder + "/../nvvm/bin:/usr/local/bin:/usr/bin:/bin"};
+  const Recipe recipe{"cuda", "kernel.cu", "kernel.cubin", kCudaFlags, "/usr/local/bin:/usr/bin:/bin"};
   return std::make_unique<SandboxedCompiler>(std::move(toolchain), recipe, limits);
 }
 
 Result<std::unique_ptr<Compiler>> find_cuda_compiler() {
   const char* named = std::getenv("FORGE_NVCC");
+  if (named && *named && find_program(named).empty())
+    return fail(Code::not_found, fmt::format("FORGE_NVCC names {}, which is no program", named), "set it to the toolkit's bin/nvcc");
   for (const char* candidate : {named ? named : "", "nvcc", "/usr/local/cuda/bin/nvcc"})
-    if (const fs::path program = *candidate ? find_program(candidate) : fs::path(); !program.empty()) return make_cuda_compiler(program);
+    if (const fs::path program = *candidate ? find_program(candidate) : fs::path(); !program.empty())
+      return make_cuda_compiler(program, kCudaLimits);
   return fail(Code::unsupported, "nvcc was found neither in $FORGE_NVCC, nor in PATH, nor in /usr/local/cuda/bin",
               "install the CUDA toolkit (12.8 or later), or set FORGE_NVCC");
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <initializer_list>
+#include <vector>
 
 #include "util/text.h"
 
@@ -36,11 +37,37 @@ bool says(std::string_view log, std::initializer_list<std::string_view> phrases)
   return false;
 }
 
+// g++ "kernel.cpp:2:5: error: ...", nvcc "kernel.cu(2): error: ...", ptxas "ptxas ..., line 7; error   : ...".
+bool is_error(const std::string& line) { return says(line, {"error:", "Error:", "error   :", "fatal   :"}); }
+
+// "kernel.cu:2:10: fatal error: /usr/include/x.h: Permission denied", then a line that quotes the directive.
+std::string missing_header(const std::vector<std::string>& lines, std::size_t at) {
+  const std::string& line = lines[at];
+  const std::size_t fatal = line.find("fatal error: ");
+  if (fatal == std::string::npos || !says(line, {"Permission denied", "No such file or directory", "file not found"})) return {};
+  std::string what = trim(line.substr(fatal + 13));
+  if (at + 1 < lines.size())
+    if (const std::size_t quoted = lines[at + 1].find("include"); quoted != std::string::npos)
+      what = "#include " + trim(lines[at + 1].substr(quoted + 7));
+  return fmt::format("{}{} is out of view: a kernel has forge_args.h, the compiler's own headers and the C and C++ standard library's (on a "
+                     "GPU also the toolkit's: cuda_fp16.h, cuda/ptx, cuda/barrier, cooperative_groups.h; not CUB, Thrust or any library's)",
+                     line.substr(0, fatal), what);
+}
+
 std::string first_error(const std::string& log) {
   std::string first;
-  for (const std::string& line : split(log, '\n')) {
-    if (line.find("error:") != std::string::npos || line.find("Error:") != std::string::npos) return trim(line);
-    if (first.empty()) first = trim(line);
+  const std::vector<std::string> lines = split(log, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (first.empty()) first = trim(lines[i]);
+    if (!is_error(lines[i])) continue;
+    if (std::string header = missing_header(lines, i); !header.empty()) return header;
+    first = trim(lines[i]);
+    if (first.starts_with("kernel.")) return first;
+    // In a header: say where the kernel led there.
+    for (std::size_t k = i + 1; k < lines.size() && !is_error(lines[k]); ++k)
+      if (const std::size_t of = lines[k].find(" of kernel.cu"), line = lines[k].find("at line "); of != std::string::npos && line < of)
+        return fmt::format("{} (kernel.cu, {})", first, trim(lines[k].substr(line + 3, of - line - 3)));
+    return first;
   }
   return first.empty() ? "the compiler failed and said nothing" : first;
 }
@@ -78,14 +105,14 @@ std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std:
     return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler), log};
   if (!run.signal && run.exit_code == 0) return std::nullopt;
   // The driver reports how its own children died in words only.
-  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded"}))
+  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded", "died due to signal 24"}))
     return BuildFailure{Reason::build_timeout,
                         fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), log};
-  if (run.signal == SIGXFSZ || says(log, {"File size limit exceeded", "File too large", "file too big"}))
+  if (run.signal == SIGXFSZ || says(log, {"File size limit exceeded", "File too large", "file too big", "died due to signal 25"}))
     return BuildFailure{Reason::build_failed,
                         fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), log};
   if (says(log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted",
-                 "Killed signal terminated"}))
+                 "Killed signal terminated", "Memory allocation failure", "died due to signal 9"}))
     return BuildFailure{Reason::build_timeout,
                         fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), log};
   if (run.signal) return BuildFailure{Reason::build_failed, fmt::format("the compiler died on signal {}; {}", run.signal, simpler), log};

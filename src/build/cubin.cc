@@ -1,30 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission of a cubin and what its entries need, by its ELF and its 16-byte instructions alone (launch-plan.md section 5).
+// Admission of a cubin and what its entries need, by its ELF and its 16-byte instructions alone. Rules, in the order they are
+// checked; docs/formats/admission.md says them at length:
+//   elf_format architecture                                          it can be read, and is for the target
+//   import missing_entry extra_export                                what its symbols are
+//   writable_state address_table relocation section_kind             what its sections are
+//   code_size parameters block cluster instruction                   what its entries are
+#include "build/cubin.h"
+
 #include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "build/build.h"
 #include "build/elf_object.h"
+#include "build/import_advice.h"
 #include "util/text.h"
 
 namespace forge {
 namespace {
 
 constexpr std::uint8_t kEntryMark = 0x10;  // st_other of a __global__ function
-// .nv.info attributes: format byte 4 (a size follows), then the attribute.
+constexpr std::uint8_t kTexture = 10, kSurface = 11;  // symbol types
+// .nv.info attributes: a format, the attribute, then by format nothing, a value in two bytes, or a size and bytes.
+constexpr std::uint8_t kHasBytes = 4;
 constexpr std::uint8_t kMaxThreads = 0x05, kExterns = 0x0f, kRequiredThreads = 0x10, kFrameSize = 0x11, kParameterInfo = 0x17,
                        kRegisterCount = 0x2f, kClusterSize = 0x3d;
-constexpr unsigned kCallAbsolute = 0x343, kCallIndirect = 0x344;  // opcode: the low 12 bits of an instruction
+constexpr std::int64_t kReservedShared = 1024;  // bytes that the system has at the start of a block's shared memory, from sm_90 on
+constexpr std::size_t kMaxFindings = 8;
+constexpr std::size_t kMaxCodeBytes = std::size_t(16) << 20;
 
 struct Attribute {
   std::uint8_t id = 0;
   std::vector<std::uint32_t> words;
 };
-// Format 1 has no value, 2 and 3 have it in the two bytes of the size.
+
 std::vector<Attribute> attributes(std::string_view bytes) {
   std::vector<Attribute> out;
   for (std::size_t at = 0; at + 4 <= bytes.size();) {
@@ -32,7 +45,7 @@ std::vector<Attribute> attributes(std::string_view bytes) {
     const unsigned format = byte(0), size = byte(2) | byte(3) << 8u;
     Attribute a{.id = byte(1), .words = {}};
     at += 4;
-    if (format == 4) {
+    if (format == kHasBytes) {
       if (size > bytes.size() - at) break;
       a.words.resize(size / 4);
       std::memcpy(a.words.data(), bytes.data() + at, a.words.size() * 4);
@@ -45,142 +58,262 @@ std::vector<Attribute> attributes(std::string_view bytes) {
   return out;
 }
 
+// x * y * z of the three words, as far as they stand there.
+std::uint64_t volume(const Attribute& a) {
+  std::uint64_t v = 1;
+  for (std::size_t i = 0; i < std::min<std::size_t>(a.words.size(), 3); ++i) v *= std::max(1u, a.words[i]) & 0xffffu;
+  return v;
+}
+
 const ElfSection* section_of(const ElfObject& o, const std::string& name) {
   const auto it = std::find_if(o.sections.begin(), o.sections.end(), [&](const ElfSection& s) { return s.name == name; });
   return it == o.sections.end() ? nullptr : &*it;
 }
 
-std::set<std::string> entries_in(const ElfObject& o) {
-  std::set<std::string> out;
-  for (const ElfSymbol& s : o.symbols)
-    if (s.type == STT_FUNC && (s.other & kEntryMark)) out.emplace(s.name);
-  return out;
-}
-std::set<std::string> entries_of(const LaunchPlan& plan) {
-  std::set<std::string> out;
-  for (const auto* list : {&plan.launches, &plan.prepare})
-    for (const LaunchSpec& l : *list) out.insert(l.entry);
-  return out;
-}
+bool is_entry(const ElfSymbol& s) { return s.type == STT_FUNC && (s.other & kEntryMark); }
 
-std::string advice(std::string_view section) {
-  if (section.starts_with(".nv.global"))
-    return "; device variables keep state between calls: use workspace, shared memory or __constant__ (tables that are indexed at run time "
-           "land here too: declare them __constant__)";
-  if (section == ".nv.constant4")
-    return "; addresses of device variables lie there, which keep state between calls: use workspace, shared memory or __constant__ (sinf, "
-           "cosf and the like carry such tables: use __sinf, __cosf)";
-  if (section.starts_with(".nv.uft") || section.starts_with(".nv.udt")) return "; functions are called indirectly";
-  return "";
-}
+std::string shown(std::string_view name) { return name.size() > 80 ? std::string(name.substr(0, 77)) + "..." : std::string(name); }
 
-using Admitted = tl::expected<void, AdmissionFailure>;
-tl::unexpected<AdmissionFailure> refuse(std::string rule, std::string detail) {
-  return tl::unexpected(AdmissionFailure{std::move(rule), std::move(detail)});
-}
-
-Admitted admit_sections(const ElfObject& o, const std::set<std::string>& entries) {
-  for (const ElfSection& s : o.sections) {
-    if (!s.allocated() || s.size == 0) continue;
-    bool known = s.name == ".nv.constant3" || s.name == ".nv.shared.reserved.0";
-    for (const std::string& e : entries)
-      for (const char* prefix : {".text.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."}) known |= s.name == prefix + e;
-    if (!known) return refuse("section", fmt::format("section {} is not allowed{}", s.name, advice(s.name)));
+// Opcodes of the low 12 bits; the text says what nvdisasm prints for them.
+const char* forbidden_instruction(unsigned opcode) {
+  switch (opcode) {
+    case 0x343:
+    case 0x943:
+    case 0xb43:
+      return "CALL.ABS, a call to an address";
+    case 0x344:
+      return "CALL.REL by a register, an indirect call (function pointer or virtual function)";
+    case 0x94a:
+    case 0xb4a:
+    case 0x94c:
+      return "JMP, a jump to an address";
+    default:
+      return nullptr;
   }
-  for (const ElfSection& s : o.sections)
-    if ((s.type == SHT_RELA || s.type == SHT_REL) && s.size > 0 && s.name.find(".debug") == std::string_view::npos)
-      return refuse("relocation", fmt::format("{} is not empty: the image is not fully linked", s.name));
-  return {};
 }
 
-Admitted admit_symbols(const ElfObject& o, const std::set<std::string>& wanted) {
-  for (const ElfSymbol& s : o.symbols)
-    if (s.section == SHN_UNDEF && !s.name.empty() && s.name != ".nv.reservedSmem.offset0")
-      return refuse("undefined", fmt::format("'{}' is not defined in the image: printf, malloc, assert and device-side launches are not "
-                                             "available",
-                                             s.name));
-  const auto there = entries_in(o);
-  for (const std::string& e : wanted)
-    if (!there.count(e)) return refuse("missing_entry", fmt::format("the plan launches '{}', which the image does not define", e));
-  for (const std::string& e : there)
-    if (!wanted.count(e)) return refuse("extra_entry", fmt::format("the image defines '{}', which the plan does not launch", e));
-  return {};
-}
+class CubinAdmission {
+ public:
+  CubinAdmission(const ElfObject& object, const LaunchPlan& plan, std::size_t args_bytes, const TargetSpec& target)
+      : m_object(object), m_plan(plan), m_args_bytes(args_bytes), m_target(target) {
+    for (const auto* list : {&plan.prepare, &plan.launches})
+      for (const LaunchSpec& l : *list) m_entries.insert(l.entry);
+    m_known = {".nv.constant3", ".nv.shared.reserved.0"};
+    for (const std::string& e : m_entries)
+      for (const char* prefix : {".text.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."}) m_known.insert(prefix + e);
+    // From Blackwell on the image also holds its code in a form that the driver may finalise; these mirror the sections above.
+    if (target.name != "cuda:sm_90a") m_known.insert({".nv.merc.nv.constant.user", ".nv.merc.nv.shared.reserved.0"});
+  }
 
-Admitted admit_entry(const ElfObject& o, const std::string& entry, std::size_t args_bytes, const LaunchPlan& plan) {
-  const ElfSection* info = section_of(o, ".nv.info." + entry);
-  if (!info) return refuse("info", "the image says nothing of " + entry);
-  int parameters = 0;
-  for (const Attribute& a : attributes(info->bytes)) {
-    if (a.id == kExterns && !a.words.empty()) return refuse("externs", entry + " uses external functions");
-    if (a.id == kParameterInfo && a.words.size() >= 3) {
-      ++parameters;
-      const std::uint32_t size = a.words.back() >> 18;
-      if (size != args_bytes)
-        return refuse("parameters",
-                      fmt::format("{} takes {} bytes of parameters, forge_args has {}: it must be `extern \"C\" __global__ void "
-                                  "{}(const __grid_constant__ forge_args)`",
-                                  entry, size, args_bytes, entry));
+  void run() {
+    check_architecture();
+    for (const ElfSymbol& s : m_object.symbols) check_symbol(s);
+    for (const std::string& e : m_entries) check_entry_symbol(e);
+    check_states();
+    for (const ElfSection& s : m_object.sections) check_section(s);
+    for (const std::string& e : m_entries) check_entry(e);
+  }
+  const std::vector<AdmissionFailure>& findings() const { return m_findings; }
+
+ private:
+  void add(std::string rule, std::string detail) {
+    if (m_findings.size() <= kMaxFindings) m_findings.push_back({std::move(rule), std::move(detail)});
+  }
+
+  void check_architecture() {
+    const std::string wanted = m_target.name.substr(m_target.name.find(':') + 1);  // "sm_90a"
+    const std::string sm = fmt::format("sm_{}", cubin_sm(m_object));
+    if (wanted != sm && wanted != sm + "a") return add("architecture", fmt::format("the image is for {}, the target is {}", sm, wanted));
+    // sm_90 and sm_90a have equal flags: only what ptxas was told tells them apart.
+    const ElfSection* note = section_of(m_object, ".note.nv.tkinfo");
+    const std::size_t told = note ? note->bytes.find("-arch sm_") : std::string_view::npos;
+    if (told == std::string_view::npos) return;
+    std::string arch(note->bytes.substr(told + 6, 16));
+    arch = arch.substr(0, arch.find_first_of(std::string_view(" \0", 2)));
+    if (arch != wanted) add("architecture", fmt::format("the image was assembled for {}, the target is {}", arch, wanted));
+  }
+
+  void check_symbol(const ElfSymbol& s) {
+    if (s.type == kTexture || s.type == kSurface) return add("import", fmt::format("'{}' is a texture or surface: read the tensor", shown(s.name)));
+    if (s.section == SHN_COMMON) return add("writable_state", fmt::format("'{}' is a common variable", shown(s.name)));
+    if (s.section == SHN_UNDEF && !s.name.empty() && !(s.binding == STB_WEAK && s.name.starts_with(".nv.reservedSmem.")))
+      add("import", fmt::format("'{}' is not defined in the image; {}", shown(s.name), device_import_advice(s.name)));
+    if (is_entry(s) && !m_entries.contains(std::string(s.name)))
+      add("extra_export", fmt::format("'{}' is a kernel that no launch of the plan names; remove it, or add the launch", shown(s.name)));
+  }
+
+  void check_entry_symbol(const std::string& entry) {
+    int found = 0;
+    std::string near;
+    for (const ElfSymbol& s : m_object.symbols) {
+      if (!is_entry(s)) continue;
+      if (s.name == entry && s.section != SHN_UNDEF && s.section < m_object.sections.size() &&
+          m_object.sections[s.section].name == ".text." + entry && s.value == 0)
+        ++found;
+      else if (s.name.starts_with(fmt::format("_Z{}{}", entry.size(), entry)))
+        near = fmt::format("; `{}` is there under its C++ name", entry);
     }
-    for (const LaunchSpec& l : plan.launches) {
-      if (l.entry != entry) continue;
-      const int threads = l.block.value_or(0);
-      if (a.id == kMaxThreads && !a.words.empty() && a.words[0] < unsigned(threads))
-        return refuse("block", fmt::format("{} is launched with {} threads, its __launch_bounds__ say {}", entry, threads, a.words[0]));
-      if (a.id == kRequiredThreads && !a.words.empty() && a.words[0] != unsigned(threads))
-        return refuse("block", fmt::format("{} is launched with {} threads, and requires {}", entry, threads, a.words[0]));
-      if (a.id == kClusterSize && !a.words.empty() && a.words[0] != unsigned(l.cluster))
-        return refuse("cluster", fmt::format("{} is launched in clusters of {}, and declares {}", entry, l.cluster, a.words[0]));
+    if (found == 1) return;
+    add("missing_entry", fmt::format("launch.toml names the entry `{0}`, which the image lacks{1}; write `extern \"C\" __global__ void {0}(const "
+                                     "__grid_constant__ forge_args p)`",
+                                     entry, near));
+  }
+
+  // Variables first: they say more than their sections' names.
+  void check_states() {
+    std::map<std::string_view, int> counted;
+    for (const ElfSymbol& s : m_object.symbols) {
+      if (s.type != STT_OBJECT || s.section == SHN_UNDEF || s.section >= m_object.sections.size()) continue;
+      const ElfSection& in = m_object.sections[s.section];
+      if (!in.name.starts_with(".nv.global")) continue;
+      if (++counted[in.name] > 1) continue;
+      m_said.insert(in.name);
+      add("writable_state", fmt::format("'{}' in {} {}", shown(s.name), in.name, device_variable_advice(s.name)));
     }
   }
-  if (parameters != 1) return refuse("parameters", fmt::format("{} takes {} parameters instead of one forge_args", entry, parameters));
-  const ElfSection* text = section_of(o, ".text." + entry);
-  if (!text || text->size % 16) return refuse("code", entry + " has no code, or not a whole number of instructions");
-  for (std::size_t at = 0; at + 16 <= text->bytes.size(); at += 16) {
-    std::uint16_t low = 0;
-    std::memcpy(&low, text->bytes.data() + at, 2);
-    if (const unsigned opcode = low & 0xfff; opcode == kCallAbsolute || opcode == kCallIndirect)
-      return refuse("call", fmt::format("{}+{:#x}: an absolute or indirect call", entry, at));
+
+  void check_section(const ElfSection& s) {
+    const std::string name(s.name);
+    const bool relocations = s.type == SHT_RELA || s.type == SHT_REL;
+    if (relocations) {
+      if (s.size > 0 && !name.starts_with(".rela.debug") && !name.starts_with(".rel.debug") && m_findings.empty())
+        add("relocation", fmt::format("{} is not empty: the driver would have to place addresses in it; the address of a variable or function "
+                                      "is kept in a table",
+                                      shown(name)));
+      return;
+    }
+    if (s.size == 0) return;
+    if (!s.allocated()) {
+      if (name.starts_with(".nv.uft") || name.starts_with(".nv.udt")) add("address_table", name + " holds functions that are called indirectly");
+      return;
+    }
+    if (m_known.contains(name)) {
+      if (!m_seen.insert(name).second) add("section_kind", fmt::format("there are two sections {}", shown(name)));
+      return;
+    }
+    if (m_said.contains(s.name)) return;
+    if (name.starts_with(".nv.global"))
+      return add("writable_state", fmt::format("{} {}", name, device_variable_advice("")));
+    if (name == ".nv.constant4")
+      return add("address_table",
+                 ".nv.constant4 holds addresses of variables or functions: use __sinf and __cosf for sinf and cosf; index a __constant__ array "
+                 "by name instead of through a pointer; call functions directly");
+    if (name.starts_with(".text."))
+      return add("section_kind", fmt::format("{} is code of no entry of the plan", shown(name)));
+    add("section_kind", fmt::format("section {} is no code, constant bank or shared memory of an entry", shown(name)));
   }
-  return {};
-}
+
+  void check_entry(const std::string& entry) {
+    const ElfSection* info = section_of(m_object, ".nv.info." + entry);
+    const ElfSection* text = section_of(m_object, ".text." + entry);
+    if (!info || !text) {
+      if (m_findings.empty()) add("parameters", fmt::format("the image says nothing of `{}`", entry));
+      return;
+    }
+    int parameters = 0;
+    for (const Attribute& a : attributes(info->bytes)) {
+      if (a.id == kExterns && !a.words.empty() && m_findings.empty())
+        add("import", fmt::format("`{}` uses external functions; {}", entry, device_import_advice("")));
+      if (a.id == kParameterInfo && a.words.size() >= 3) {
+        const std::uint32_t size = a.words.back() >> 18;
+        if (++parameters == 1 && size != m_args_bytes)
+          add("parameters", fmt::format("`{0}` takes {1} bytes, and forge_args has {2}; write `extern \"C\" __global__ void {0}(const "
+                                        "__grid_constant__ forge_args p)`",
+                                        entry, size, m_args_bytes));
+      }
+      for (const auto* list : {&m_plan.prepare, &m_plan.launches})
+        for (const LaunchSpec& l : *list)
+          if (l.entry == entry) check_launch(l, a);
+    }
+    if (parameters != 1)
+      add("parameters", fmt::format("`{0}` takes {1} parameters instead of one; write `extern \"C\" __global__ void {0}(const __grid_constant__ "
+                                    "forge_args p)`",
+                                    entry, parameters));
+    check_code(entry, *text);
+  }
+
+  void check_launch(const LaunchSpec& l, const Attribute& a) {
+    if (a.words.empty()) return;
+    const auto threads = static_cast<std::uint64_t>(l.block.value_or(0));
+    if (a.id == kMaxThreads && volume(a) < threads)
+      add("block", fmt::format("`{0}` is launched with {1} threads, and its __launch_bounds__ say {2}; write __launch_bounds__({1})", l.entry,
+                               threads, volume(a)));
+    if (a.id == kRequiredThreads && volume(a) != threads)
+      add("block", fmt::format("`{}` is launched with {} threads, and requires {}", l.entry, threads, volume(a)));
+    if (a.id == kClusterSize && volume(a) != static_cast<std::uint64_t>(l.cluster))
+      add("cluster", fmt::format("`{}` is launched in clusters of {}, and its __cluster_dims__ say {}", l.entry, l.cluster, volume(a)));
+  }
+
+  void check_code(const std::string& entry, const ElfSection& text) {
+    if (text.bytes.empty() || text.bytes.size() % 16)
+      return add("section_kind", fmt::format("{} is empty, or no whole number of instructions", text.name));
+    if (text.bytes.size() > kMaxCodeBytes)
+      return add("code_size", fmt::format("`{}` has {} bytes of code; at most {}. Unroll less", entry, text.bytes.size(), kMaxCodeBytes));
+    for (std::size_t at = 0; at < text.bytes.size(); at += 16)
+      if (const char* what = forbidden_instruction(sass_opcode(text.bytes, at)))
+        return add("instruction", fmt::format("`{}`+{:#x}: {}; call functions by name", entry, at, what));
+  }
+
+  const ElfObject& m_object;
+  const LaunchPlan& m_plan;
+  std::size_t m_args_bytes;
+  const TargetSpec& m_target;
+  std::set<std::string> m_entries, m_known, m_seen;
+  std::set<std::string_view> m_said;  // sections whose variable is named in a finding
+  std::vector<AdmissionFailure> m_findings;
+};
 
 }  // namespace
+
+int cubin_sm(const ElfObject& o) { return static_cast<int>(o.abi_version >= 8 ? o.flags >> 8 & 255 : o.flags & 255); }
+
+unsigned sass_opcode(std::string_view code, std::size_t at) {
+  return static_cast<unsigned char>(code[at]) | (static_cast<unsigned char>(code[at + 1]) & 0xfu) << 8;
+}
 
 tl::expected<void, AdmissionFailure> admit_cubin(const std::string& cubin, const LaunchPlan& plan, std::size_t args_bytes,
                                                  const TargetSpec& target) {
   const auto object = read_cubin(cubin);
-  if (!object) return refuse("elf", object.error().message);
-  const std::string sm = fmt::format("sm_{}", object->flags >> 8 & 255);
-  if (!target.name.starts_with("cuda:" + sm))
-    return refuse("architecture", fmt::format("the image is for {}, the target is {}", sm, target.name));
-  const auto entries = entries_of(plan);
-  if (auto ok = admit_symbols(*object, entries); !ok) return ok;
-  if (auto ok = admit_sections(*object, entries); !ok) return ok;
-  for (const std::string& e : entries)
-    if (auto ok = admit_entry(*object, e, args_bytes, plan); !ok) return ok;
-  return {};
+  if (!object) return tl::unexpected(AdmissionFailure{"elf_format", object.error().message});
+  CubinAdmission admission(*object, plan, args_bytes, target);
+  admission.run();
+  const auto& findings = admission.findings();
+  if (findings.empty()) return {};
+  AdmissionFailure first = findings.front();
+  for (std::size_t i = 1; i < findings.size() && i < kMaxFindings; ++i)
+    first.detail += fmt::format("\nalso {}: {}", findings[i].rule, findings[i].detail);
+  if (findings.size() > kMaxFindings) first.detail += "\nand more";
+  return tl::unexpected(std::move(first));
 }
 
 Result<std::vector<EntryResources>> cubin_resources(const std::string& cubin) {
   FORGE_TRY_ASSIGN(const ElfObject o, read_cubin(cubin));
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> by_symbol;  // registers, frame
+  for (const ElfSection& s : o.sections)
+    if (s.name == ".nv.info")
+      for (const Attribute& a : attributes(s.bytes)) {
+        if (a.words.size() < 2) continue;
+        if (a.id == kRegisterCount) by_symbol[a.words[0]].first = a.words[1];
+        if (a.id == kFrameSize) by_symbol[a.words[0]].second = a.words[1];
+      }
   std::vector<EntryResources> out;
-  for (const std::string& e : entries_in(o)) {
-    EntryResources r{.entry = e};
-    if (const ElfSection* s = section_of(o, ".nv.shared." + e)) r.static_shared = static_cast<std::int64_t>(s->size);
-    if (const ElfSection* s = section_of(o, ".nv.info." + e))
+  for (std::size_t i = 0; i < o.symbols.size(); ++i) {
+    if (!is_entry(o.symbols[i])) continue;
+    EntryResources r{.entry = std::string(o.symbols[i].name)};
+    if (const auto found = by_symbol.find(static_cast<std::uint32_t>(i)); found != by_symbol.end()) {
+      r.registers = static_cast<int>(found->second.first & 0xffff);
+      r.frame = found->second.second;
+    }
+    if (const ElfSection* s = section_of(o, ".nv.shared." + r.entry))
+      r.static_shared = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::min<std::uint64_t>(s->size, 1u << 30)) - kReservedShared);
+    if (const ElfSection* s = section_of(o, ".nv.info." + r.entry))
       for (const Attribute& a : attributes(s->bytes)) {
-        if ((a.id == kMaxThreads || a.id == kRequiredThreads) && !a.words.empty()) r.max_threads = static_cast<int>(a.words[0]);
-        if (a.id == kClusterSize && !a.words.empty()) r.cluster = static_cast<int>(a.words[0]);
+        if ((a.id == kMaxThreads || a.id == kRequiredThreads) && !a.words.empty()) r.max_threads = static_cast<int>(std::min<std::uint64_t>(volume(a), 1024));
+        if (a.id == kClusterSize && !a.words.empty()) r.cluster = static_cast<int>(std::min<std::uint64_t>(volume(a), 1024));
       }
-    if (const ElfSection* s = section_of(o, ".nv.info"))
-      for (const Attribute& a : attributes(s->bytes)) {
-        if (a.words.size() < 2 || a.words[0] >= o.symbols.size() || o.symbols[a.words[0]].name != e) continue;
-        if (a.id == kRegisterCount) r.registers = static_cast<int>(a.words[1]);
-        if (a.id == kFrameSize) r.frame = a.words[1];
-      }
-    out.push_back(r);
+    out.push_back(std::move(r));
   }
+  std::sort(out.begin(), out.end(), [](const EntryResources& a, const EntryResources& b) { return a.entry < b.entry; });
   return out;
 }
 

@@ -190,6 +190,7 @@ Result<ElfObject> read_cubin(std::string_view bytes) {
   ElfObject object;
   FORGE_TRY_ASSIGN(const Elf64_Ehdr header, read_header(bytes, true));
   object.flags = header.e_flags;
+  object.abi_version = header.e_ident[EI_ABIVERSION];
   FORGE_TRY_ASSIGN(object.sections, read_sections(bytes, header));
   std::size_t symbol_table = 0;
   FORGE_TRY_ASSIGN(object.symbols, read_symbols(object.sections, symbol_table));

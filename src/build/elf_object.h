@@ -43,6 +43,7 @@ struct ElfRelocations {
 
 struct ElfObject {
   std::uint32_t flags = 0;           // e_flags
+  std::uint8_t abi_version = 0;
   std::vector<ElfSection> sections;  // index as in the file
   std::vector<ElfSymbol> symbols;    // index as in the file
   std::vector<ElfRelocations> relocations;

@@ -52,6 +52,28 @@ std::string import_advice(std::string_view n) {
   return "define it in this file; only memcpy, memmove, memset and memcmp are given";
 }
 
+std::string device_import_advice(std::string_view n) {
+  if (any_of(n, {"printf", "puts"})) return "a kernel prints nothing: write into an output";
+  if (any_of(n, {"malloc", "free", "_Znw", "_Zna", "_Zdl", "_Zda"}))
+    return "a kernel allocates nothing: use a workspace, or shared memory (`smem` in launch.toml)";
+  if (any_of(n, {"__assertfail"})) return "a kernel has no assert: state what must hold in `requires`";
+  if (any_of(n, {"cudaCDP", "cudaGraph", "cudaLaunch", "cudaDevice", "cudaStream", "cudaEvent", "cudaGet"}))
+    return "there is no device runtime: a kernel launches nothing, write another [[launch]] or loop in a persistent kernel";
+  if (any_of(n, {"cublas", "cudnn", "cufft"})) return "a kernel calls no library: write the computation";
+  return "define it in kernel.cu: there is no printf, malloc, assert, device-side launch and no other file to link";
+}
+
+std::string device_variable_advice(std::string_view n) {
+  if (any_of(n, {"__cudart_i2opi"}))
+    return "is the table of sinf, cosf, tanf or sincosf for large arguments: use __sinf and __cosf, or sinpif and cospif";
+  if (any_of(n, {"cuda3std", "cooperative_groups"}))
+    return "comes with a header and has an address, like state: leave out headers that define variables (<cuda/std/array>, "
+           "<cooperative_groups/reduce.h>; <cuda/ptx>, <cuda/barrier>, <cuda/atomic>, <cooperative_groups.h> define none)";
+  if (n.starts_with("_ZTV")) return "is a table of virtual functions: call functions directly";
+  return "is a device variable, which outlives a call: use a workspace (launch.toml), shared memory or a local variable, and `__constant__` "
+         "for a table that never changes";
+}
+
 std::string relocation_name(std::uint32_t type) {
   switch (type) {
     case R_X86_64_64:

@@ -4,6 +4,8 @@
 // cannot paste OpenBLAS into a kernel.
 #include "build/toolchain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "util/process.h"
@@ -97,6 +99,12 @@ Status add_clang(Toolchain& t) {
   return {};
 }
 
+// Not those of the libraries beside it, which a kernel may not call anyway.
+bool is_toolkit_header(const std::string& name) {
+  constexpr const char* kLibraries[] = {"cublas", "cudnn", "cufft", "cusparse", "cusolver", "curand", "cutensor", "nccl", "npp", "nvblas"};
+  return std::none_of(std::begin(kLibraries), std::end(kLibraries), [&](const char* start) { return name.starts_with(start); });
+}
+
 }  // namespace
 
 Result<Toolchain> probe_toolchain(const fs::path& program) {
@@ -124,29 +132,34 @@ Result<Toolchain> probe_toolchain(const fs::path& program) {
 }
 
 Result<Toolchain> probe_cuda_toolchain(const fs::path& nvcc) {
-  const fs::path host = find_program("gcc");  // nvcc calls it by this name
+  const fs::path program = real(nvcc);
+  const fs::path top = program.parent_path().parent_path();
+  for (const char* part : {"bin/nvcc", "bin/ptxas", "bin/cudafe++", "bin/fatbinary", "nvvm/bin/cicc", "nvvm/libdevice"})
+    if (std::error_code error; !fs::exists(top / part, error))
+      return fail(Code::unsupported, fmt::format("{} is no whole CUDA toolkit: there is no {}", top.string(), (top / part).string()),
+                  "install the CUDA toolkit (12.8 or later), and let FORGE_NVCC name the nvcc in its own bin folder");
+  const fs::path host = find_program("gcc");  // preprocesses; given with -ccbin, so it is the one whose files are in view
   if (host.empty())
     return fail(Code::unsupported, "nvcc needs gcc to preprocess, and there is none in PATH", "install it: apt-get install g++");
   FORGE_TRY_ASSIGN(Toolchain t, probe_toolchain(host));
-  t.program = real(nvcc);
-  FORGE_TRY_ASSIGN(const std::string version, ask({nvcc.string(), "--version"}));
+  if (t.clang) return fail(Code::unsupported, host.string() + " is clang, and nvcc needs gcc to preprocess", "apt-get install g++");
+  t.host = real(host);
+  const std::string host_version = t.version;
+  t.program = program;
+  t.version.clear();
+  FORGE_TRY_ASSIGN(const std::string version, ask({program.string(), "--version"}));
   for (const std::string& line : split(version, '\n'))
-    if (line.find("release") != std::string::npos) t.version = trim(line);
-  const fs::path top = t.program.parent_path().parent_path();
-  for (const char* part : {"bin/nvcc", "bin/ptxas", "nvvm/bin/cicc", "bin/cudafe++", "bin/fatbinary"}) add_program(t, top / part);
+    if (const std::size_t at = line.find("release"); at != std::string::npos) t.version = trim(line.substr(at));
+  t.version += "; " + host_version;
+  for (const char* part : {"bin/nvcc", "bin/ptxas", "bin/cudafe++", "bin/fatbinary", "nvvm/bin/cicc"}) add_program(t, top / part);
   for (const char* shell : {"/bin/sh", "/usr/bin/rm"}) add_program(t, shell);  // nvcc runs its parts through a shell
-  add(t.execute, real(top / "bin/nvcc.profile"));
+  add(t.read, real(top / "bin/nvcc.profile"));
   add(t.read, real(top / "nvvm/libdevice"));
   // The toolkit's own headers one by one: CUB, Thrust and the math libraries' stay out of sight.
   std::error_code error;
   const fs::path include = real(top / "include");
-  for (const auto& entry : fs::directory_iterator(include, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool library = name.starts_with("cublas") || name.starts_with("cudnn") || name.starts_with("cufft") ||
-                         name.starts_with("cusparse") || name.starts_with("cusolver") || name.starts_with("nccl") ||
-                         name.starts_with("cutlass");
-    if (entry.is_regular_file(error) && !library) add(t.read, entry.path().string());
-  }
+  for (const auto& entry : fs::directory_iterator(include, error))
+    if (entry.is_regular_file(error) && is_toolkit_header(entry.path().filename().string())) add(t.read, entry.path().string());
   for (const char* folder : {"crt", "cooperative_groups", "cccl/cuda", "cccl/nv", "cuda", "nv"}) add(t.read, real(include / folder));
   return t;
 }

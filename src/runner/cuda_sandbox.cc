@@ -23,7 +23,8 @@ int read_only_files(const std::vector<std::string>& writable) {
 }
 
 std::vector<std::string> device_files() {
-  std::vector<std::string> files = {"/dev/null"};
+  // The driver names its threads in /proc/self/task/*/comm, and gives up where it may not.
+  std::vector<std::string> files = {"/dev/null", "/proc/self/task"};
   for (const char* pattern : {"/dev/nvidia*", "/dev/nvidia-caps/*"}) {
     glob_t found{};
     if (glob(pattern, 0, nullptr, &found) == 0)
@@ -33,26 +34,9 @@ std::vector<std::string> device_files() {
   return files;
 }
 
-}  // namespace
-
-std::uint32_t seal_cuda_runner() {
-  std::uint32_t features = wire::feature_no_new_privs;
-  if (read_only_files(device_files()) == 0) features |= wire::feature_read_only_files;
-  std::vector<SyscallRule> rules;
-  for (const SyscallRule& rule : harmful_syscalls())
-    if (rule.number != SYS_sendmsg && rule.number != SYS_recvmsg) rules.push_back(rule);
-  for (const long nr : {SYS_execve, SYS_execveat, SYS_fork, SYS_vfork}) rules.push_back(nr);
-  if (seccomp_deny(rules, EPERM, true) == 0) features |= wire::feature_seccomp | wire::feature_all_threads;
-  return features;
-}
-
-int become_python(char** argv) {
-  std::vector<std::string> writable = device_files();
-  writable.push_back("/dev/shm");
-  if (const char* folder = std::getenv("TMPDIR")) writable.push_back(folder);
-  read_only_files(writable);
-  // Compilers of kernels start programs and talk to them over sockets of their own; the network stays shut: no family with bit 2
-  // (AF_INET 2, AF_INET6 10).
+// Everything harmful but the socket calls, which the driver needs among themselves (measured: with all of them refused cuInit gives
+// CUDA_ERROR_OPERATING_SYSTEM). The network stays shut: no family with bit 2 (AF_INET 2, AF_INET6 10).
+std::vector<SyscallRule> deny_list() {
   std::vector<SyscallRule> rules = {{SYS_socket, 0, 2}};
   for (const SyscallRule& rule : harmful_syscalls())
     switch (rule.number) {
@@ -63,6 +47,11 @@ int become_python(char** argv) {
       case SYS_listen:
       case SYS_accept:
       case SYS_accept4:
+      case SYS_getsockname:
+      case SYS_getpeername:
+      case SYS_setsockopt:
+      case SYS_getsockopt:
+      case SYS_shutdown:
       case SYS_sendto:
       case SYS_sendmsg:
       case SYS_sendmmsg:
@@ -73,6 +62,26 @@ int become_python(char** argv) {
       default:
         rules.push_back(rule);
     }
+  return rules;
+}
+
+}  // namespace
+
+std::uint32_t seal_cuda_runner() {
+  std::uint32_t features = wire::feature_no_new_privs;
+  if (read_only_files(device_files()) == 0) features |= wire::feature_read_only_files;
+  std::vector<SyscallRule> rules = deny_list();
+  for (const long nr : {SYS_execve, SYS_execveat, SYS_fork, SYS_vfork}) rules.push_back(nr);
+  if (seccomp_deny(rules, EPERM, true) == 0) features |= wire::feature_seccomp | wire::feature_all_threads;
+  return features;
+}
+
+int become_python(char** argv) {
+  std::vector<std::string> writable = device_files();
+  writable.push_back("/dev/shm");
+  if (const char* folder = std::getenv("TMPDIR")) writable.push_back(folder);
+  read_only_files(writable);
+  const std::vector<SyscallRule> rules = deny_list();  // compilers of kernels start programs and talk to them over sockets of their own
   if (seccomp_deny(rules, EPERM, true) != 0) return 126;
   execv(argv[0], argv);
   return 127;

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device layer and the GPU's runner on a real card: probe, ceilings, memory shared read-only, a copy kernel end to end, kernels that
+// do wrong, noise of a pair of equal sides, both clocks, cold L2, residue, a forged event. Not part of ctest: it needs a GPU.
+//   device_check <cubin of tests/gpu/device/kernels.cu> <forge-runner> [expert plugins of gemm_f16 ...]
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "device/cuda.h"
+#include "device/nvml.h"
+#include "runner/runner.h"
+#include "util/progress.h"
+
+namespace forge {
+namespace {
+
+int failures = 0;
+void say(const std::string& what, bool good, const std::string& detail) {
+  failures += !good;
+  std::printf("%s %-26s %s\n", good ? "ok  " : "FAIL", what.c_str(), detail.c_str());
+  std::fflush(stdout);
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[v.size() / 2];
+}
+
+struct Check {
+  std::shared_ptr<CudaContext> context;
+  std::string cubin, program;
+  TargetSpec target;
+  int sms = 1;
+
+  CudaRunnerOptions options(double timeout = 20) const { return {.call_timeout_s = timeout, .program = program, .target = target}; }
+
+  RunnerResult<std::unique_ptr<Runner>> start(const std::string& entry, double timeout = 20) const {
+    Image image;
+    image.bytes = cubin;
+    image.sha256 = entry;
+    LaunchSpec launch;
+    launch.entry = entry;
+    image.plan.launches.push_back(launch);
+      if (entry == "forge_event") image.plan.launches.push_back({.entry = "copy"});
+    return start_cuda_image_runner(image, options(timeout));
+  }
+};
+
+struct Pair {  // x and y of n bytes, x random
+  DeviceBuffer x, y;
+  std::vector<std::uint32_t> content;
+  static Pair make(Check& c, std::size_t bytes) {
+    Pair p{*DeviceBuffer::make(bytes, "x"), *DeviceBuffer::make(bytes, "y"), {}};
+    p.content.resize(bytes / 4);
+    p.fresh(c, 1);
+    return p;
+  }
+  void fresh(Check& c, unsigned seed) {
+    std::uint64_t s = seed;
+    for (auto& w : content) w = static_cast<std::uint32_t>((s = s * 6364136223846793005u + 1442695040888963407u) >> 32);
+    (void)c.context->copy_to_device(x.data(), content.data(), content.size() * 4);
+    (void)c.context->fill(y.data(), 0x5a, y.bytes());
+    (void)c.context->synchronize();
+  }
+  std::size_t wrong(Check& c) const {
+    std::vector<std::uint32_t> got(content.size());
+    if (!c.context->copy_to_host(got.data(), y.data(), got.size() * 4)) return got.size();
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) n += got[i] != content[i];
+    return n;
+  }
+  CallSpec call(const std::string& entry, std::int64_t grid, int block, std::int64_t shared = 0, std::size_t slot = 0, std::size_t slot_bytes = 0) const {
+    CallSpec s;
+    const std::size_t bytes = slot_bytes ? slot_bytes : x.bytes();
+    s.plan.launches.push_back({.entry = entry, .grid = grid, .scratch_bytes = shared, .block = block});
+    s.layout.fields = {{.kind = ArgField::Kind::tensor, .name = "x", .offset = 0, .bytes = 8},
+                       {.kind = ArgField::Kind::tensor, .name = "y", .offset = 8, .bytes = 8},
+                       {.kind = ArgField::Kind::axis, .name = "n", .offset = 16, .bytes = 4}};
+    s.layout.bytes = 24;
+    s.input_specs = {{.name = "x"}};
+    s.output_specs = {{.name = "y"}};
+    s.inputs = {{.access = Access::read, .device = &x, .offset = slot * bytes}};
+    s.outputs = {{.access = Access::write, .device = &y, .offset = slot * bytes}};
+    s.axes = {{"n", static_cast<std::int64_t>(bytes / 16)}};
+    return s;
+  }
+};
+
+constexpr std::size_t kMiB = std::size_t(1) << 20;
+
+void copies(Check& c) {
+  Pair p = Pair::make(c, 32 * kMiB);
+  const double begin = monotonic_seconds();
+  auto r = c.start("copy");
+  if (!r) return say("copy: start", false, r.error().detail);
+  say("copy: start", true, fmt::format("{:.0f} ms", 1e3 * (monotonic_seconds() - begin)));
+  for (const auto& line : (*r)->sandbox()) std::printf("       %s\n", line.c_str());
+  if (auto s = (*r)->prepare(p.call("copy", c.sms * 4, 512)); !s) return say("copy: prepare", false, s.error().detail);
+  std::size_t wrong = 0;
+  double scrub = 0, call = 0, inside = 0, mhz = 0;
+  constexpr int kTurns = 40;  // over two reloads of the module
+  for (int i = 0; i < kTurns; ++i) {
+    const double a = monotonic_seconds();
+    if (auto s = (*r)->scrub(); !s) return say("copy: scrub", false, s.error().detail);
+    scrub += monotonic_seconds() - a;
+    if (i < 4) p.fresh(c, unsigned(i) + 2);
+    const double b = monotonic_seconds();
+    auto t = (*r)->call();
+    if (!t) return say("copy: call", false, t.error().detail);
+    call += monotonic_seconds() - b;
+    inside += t->inside_s;
+    mhz = t->sm_mhz;
+    if (i < 4) wrong += p.wrong(c);
+  }
+  say("copy: right", wrong == 0, fmt::format("{} words of 4 calls wrong; scrub {:.2f} ms, call {:.2f} ms, inside {:.1f} us, {:.0f} MHz; {}", wrong,
+                                             scrub / kTurns * 1e3, call / kTurns * 1e3, inside / kTurns * 1e6, mhz, (*r)->description()));
+}
+
+void wrong_kernels(Check& c) {
+  struct Case {
+    const char* entry;
+    std::vector<Reason> reasons;
+    std::int64_t grid = 1;
+    int block = 32;
+    std::int64_t shared = 0;
+  };
+  Pair p = Pair::make(c, 8 * kMiB);
+  for (const Case& k : {Case{"write_input", {Reason::out_of_bounds, Reason::crashed}}, Case{"past_end", {Reason::out_of_bounds, Reason::crashed}},
+                        Case{"wild", {Reason::crashed}}, Case{"misaligned", {Reason::crashed}}, Case{"hang", {Reason::timed_out}},
+                        Case{"copy", {Reason::load_failed}, 1, 512, 400 * 1024}}) {
+    auto r = c.start(k.entry, 2);
+    if (!r) {
+      say(std::string("wrong: ") + k.entry, false, r.error().detail);
+      continue;
+    }
+    auto s = (*r)->prepare(p.call(k.entry, k.grid, k.block, k.shared));
+    const double begin = monotonic_seconds();
+    const auto t = s ? (*r)->call() : tl::unexpected(s.error());
+    const double took = monotonic_seconds() - begin;
+    const bool good = !t && std::count(k.reasons.begin(), k.reasons.end(), t.error().reason) > 0;
+    say(std::string("wrong: ") + k.entry, good, fmt::format("{:.0f} ms: {}: {}", took * 1e3, t ? "accepted" : name(t.error().reason), t ? "" : t.error().detail));
+  }
+  std::vector<std::uint32_t> x(p.content.size());
+  (void)c.context->copy_to_host(x.data(), p.x.data(), x.size() * 4);
+  say("wrong: input unharmed", x == p.content, "after a write to it");
+}
+
+void residues(Check& c) {
+  Pair p = Pair::make(c, kMiB);
+  auto r = c.start("residue");
+  if (!r || !(*r)->prepare(p.call("residue", c.sms, 256, 220 * 1024))) return say("residue", false, "does not start");
+  std::uint64_t found = 0;
+  for (int i = 0; i < 4; ++i) {
+    (void)(*r)->scrub();
+    (void)c.context->fill(p.y.data(), 0, p.y.bytes());
+    (void)c.context->synchronize();
+    if (auto t = (*r)->call(); !t) return say("residue", false, t.error().detail);
+    std::vector<std::uint32_t> y(p.content.size());
+    (void)c.context->copy_to_host(y.data(), p.y.data(), y.size() * 4);
+    for (int b = 0; b < c.sms; ++b) found += y[std::size_t(b) * 4];
+  }
+  say("residue: shared memory", found == 0, fmt::format("{} tagged words found in 4 calls", found));
+}
+
+// Pairs of sides in random order; median of log ratios with its 95 % half width.
+void pairs(Check& c, const std::string& what, Runner& a, Runner& b, int n, double limit) {
+  std::mt19937 random(7);
+  std::vector<double> ratios, times, outside;
+  double mhz = 0;
+  for (int i = -3; i < n; ++i) {
+    double t[2] = {};
+    const int first = int(random() & 1);
+    for (int k = 0; k < 2; ++k) {
+      Runner& side = (k ^ first) ? b : a;
+      auto r = side.call();
+      if (!r) return say(what, false, r.error().detail);
+      t[k ^ first] = r->inside_s;
+      outside.push_back(r->outside_s);
+      mhz = r->sm_mhz;
+    }
+    if (i < 0) continue;
+    ratios.push_back(std::log(t[1] / t[0]));
+    times.push_back(t[0]);
+  }
+  std::vector<double> sorted = ratios;
+  std::sort(sorted.begin(), sorted.end());
+  const int w = int(std::lround(0.98 * std::sqrt(double(n))));  // order statistics of the median, 95 %
+  const double mid = sorted[std::size_t(n / 2)], half = 0.5 * (sorted[std::size_t(n / 2 + w)] - sorted[std::size_t(n / 2 - w)]);
+  say(what, std::abs(mid) + half <= limit,
+      fmt::format("B/A {:+.3f} % +- {:.3f} % over {} pairs; A {:.2f} us inside, {:.0f} us outside, {:.0f} MHz", 100 * mid, 100 * half, n, 1e6 * median(times),
+                  1e6 * median(outside), mhz));
+  (void)c;
+}
+
+void noise(Check& c) {
+  for (const std::size_t mib : {24, 200}) {
+    Pair p = Pair::make(c, mib * kMiB);
+    auto a = c.start("copy"), b = c.start("copy"), pinned = c.start("copy_pinned");
+    if (!a || !b || !pinned) return say("A/A", false, "does not start");
+    for (auto* r : {&a, &b})
+      if (auto s = (**r)->prepare(p.call("copy", c.sms * 4, 512)); !s) return say("A/A", false, s.error().detail);
+    if (auto s = (*pinned)->prepare(p.call("copy_pinned", c.sms * 4, 512)); !s) return say("A/A", false, s.error().detail);
+    pairs(c, fmt::format("A/A: copy of {} MiB", mib), **a, **b, 100, 0.005);
+    if (mib == 24) pairs(c, "cold L2: evict_last", **a, **pinned, 60, 0.02);
+    if (mib == 24) continue;
+    (void)b->reset();
+    (void)pinned->reset();
+  }
+}
+
+Result<double> slope(Runner& r, int n) {  // seconds a call: medians of five
+  std::vector<double> calls, flushes;
+  for (int i = 0; i < 5; ++i) {
+    const auto c2 = r.batch(2 * n, false), c1 = r.batch(n, false), f2 = r.batch(2 * n, true), f1 = r.batch(n, true);
+    for (const auto* b : {&c2, &c1, &f2, &f1})
+      if (!*b) return fail(Code::crashed, b->error().detail);
+    calls.push_back((*c2 - *c1) / n);
+    flushes.push_back((*f2 - *f1) / n);
+  }
+  return median(calls) - median(flushes);
+}
+
+void slopes(Check& c) {
+  constexpr int kSlots = 16;
+  constexpr std::size_t kSlot = 64 * kMiB;
+  Pair p = Pair::make(c, kSlots * kSlot);
+  for (const char* entry : {"copy", "forge_event"}) {
+    const bool forged = std::string(entry) == "forge_event";
+    auto r = c.start(entry);
+    if (!r) return say("slope", false, r.error().detail);
+    const auto make = [&](std::size_t slot) {
+      CallSpec s = p.call("copy", c.sms * 4, 512, 0, slot, kSlot);
+      if (forged) s.plan.launches.push_back({.entry = "forge_event", .grid = c.sms, .scratch_bytes = 0, .block = 1024});
+      return s;
+    };
+    std::vector<CallSpec> slots;
+    for (std::size_t i = 0; i < kSlots; ++i) slots.push_back(make(i));
+    if (auto s = (*r)->prepare(make(0)); !s) return say("slope: prepare", false, s.error().detail);
+    if (auto s = (*r)->prepare_batch(slots); !s) return say("slope: prepare_batch", false, s.error().detail);
+    std::vector<double> inside;
+    for (int i = 0; i < 15; ++i) {
+      const auto t = (*r)->call();
+      if (!t) return say(fmt::format("slope: {}", entry), forged, t.error().detail);
+      inside.push_back(t->inside_s);
+    }
+    const auto s = slope(**r, kSlots / 2);
+    if (!s) return say("slope", false, s.error().text());
+    const double event = median(inside), off = *s / event - 1;
+    if (forged)
+      say("forged event", std::abs(*s - event) > 4e-6 + 0.005 * *s, fmt::format("events {:.2f} us, slope {:.2f} us: the audit must see it", event * 1e6, *s * 1e6));
+    else
+      say("slope: copy of 64 MiB", std::abs(*s - event) < 4e-6 + 0.005 * *s, fmt::format("events {:.2f} us, slope {:.2f} us ({:+.1f} %)", event * 1e6, *s * 1e6, 100 * off));
+  }
+}
+
+void expert(Check& c, const std::string& plugin) {
+  constexpr std::int64_t kN = 8192;
+  auto a = DeviceBuffer::make(std::size_t(kN * kN) * 2, "A"), b = DeviceBuffer::make(std::size_t(kN * kN) * 2, "B"), o = DeviceBuffer::make(std::size_t(kN * kN) * 2, "C");
+  if (!a || !b || !o) return say("expert", false, "no memory");
+  std::vector<std::uint16_t> half(std::size_t(kN * kN));
+  std::mt19937 random(3);
+  for (auto& h : half) h = static_cast<std::uint16_t>((random() & 0x8fff) | 0x3000);
+  (void)c.context->copy_to_device(a->data(), half.data(), half.size() * 2);
+  (void)c.context->copy_to_device(b->data(), half.data(), half.size() * 2);
+  auto options = c.options();
+  options.load_timeout_s = 60;
+  const double begin = monotonic_seconds();
+  auto r = start_cuda_expert_runner(plugin, options);
+  const std::string label = "expert: " + plugin.substr(plugin.rfind('/') + 1);
+  if (!r) return say(label, false, r.error().detail);
+  CallSpec s;
+  s.input_specs = {{.name = "A", .dtype = DType::f16}, {.name = "B", .dtype = DType::f16}};
+  s.output_specs = {{.name = "C", .dtype = DType::f16}};
+  s.inputs = {{.access = Access::read, .device = &*a}, {.access = Access::read, .device = &*b}};
+  s.outputs = {{.access = Access::write, .device = &*o}};
+  s.input_shapes = {{kN, kN}, {kN, kN}};
+  s.output_shapes = {{kN, kN}};
+  if (auto p = (*r)->prepare(s); !p) return say(label, false, p.error().detail);
+  const double ready = monotonic_seconds();
+  std::vector<double> times;
+  for (int i = 0; i < 15; ++i) {
+    auto t = (*r)->call();
+    if (!t) return say(label, false, t.error().detail);
+    times.push_back(t->inside_s);
+  }
+  say(label, true, fmt::format("{:.1f} us = {:.0f} TFLOP/s; ready after {:.1f} s; {}", 1e6 * median(times), 2.0 * kN * kN * kN / median(times) * 1e-12, ready - begin,
+                               (*r)->description()));
+  (void)(*r)->prepare_batch({});
+  if (const auto t = slope(**r, 8); t) say(label + ": slope", true, fmt::format("{:.1f} us a call", *t * 1e6));
+}
+
+int run(int argc, char** argv) {
+  if (argc < 3) return std::printf("usage: device_check cubin forge-runner [plugins]\n"), 64;
+  for (const auto& line : cuda_findings()) std::printf("%s\n", line.c_str());
+  Check c;
+  const auto target = native_cuda_target();
+  if (!target) return std::printf("%s\n", target.error().text().c_str()), 1;
+  const auto machine = probe_cuda(*target);
+  if (!machine) return std::printf("%s\n", machine.error().text().c_str()), 1;
+  std::string facts = machine->device_class;
+  for (const auto& [key, value] : machine->properties) facts += fmt::format(" {}={}", key, value);
+  for (const auto& [key, value] : machine->environment) facts += fmt::format(" {}={}", key, value);
+  std::printf("%s\n", facts.c_str());
+  auto context = CudaContext::make();
+  if (!context) return std::printf("%s\n", context.error().text().c_str()), 1;
+  auto cubin = read_file(argv[1]);
+  if (!cubin) return std::printf("%s\n", cubin.error().text().c_str()), 1;
+  c.context = *context;
+  c.cubin = *cubin;
+  c.program = argv[2];
+  c.target = *target;
+  c.sms = int(machine->properties.at("sm_count"));
+  copies(c);
+  wrong_kernels(c);
+  residues(c);
+  noise(c);
+  slopes(c);
+  for (int i = 3; i < argc; ++i) expert(c, argv[i]);
+  const auto ceilings = measure_cuda_ceilings(*machine, "");
+  say("ceilings", bool(ceilings), ceilings ? fmt::format("read {:.0f} GB/s, copy {:.0f} GB/s, f32 {:.1f} TFLOP/s, f16 matrix {:.0f} TFLOP/s", ceilings->read_gbs,
+                                                         ceilings->copy_gbs, ceilings->gflops * 1e-3, ceilings->matrix_gflops * 1e-3)
+                                           : ceilings.error().text());
+  const CardState state = card_state();
+  std::printf("     card: %.0f C, %.0f W, throttle '%s', %d processes\n%d failures\n", state.temperature_c, state.power_w, state.throttle.c_str(),
+              state.processes, failures);
+  return failures != 0;
+}
+
+}  // namespace
+}  // namespace forge
+
+int main(int argc, char** argv) { return forge::run(argc, argv); }
