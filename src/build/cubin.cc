@@ -101,8 +101,6 @@ class CubinAdmission {
     m_known = {".nv.constant3", ".nv.shared.reserved.0"};
     for (const std::string& e : m_entries)
       for (const char* prefix : {".text.", ".nv.constant0.", ".nv.constant2.", ".nv.shared."}) m_known.insert(prefix + e);
-    // From Blackwell on the image also holds its code in a form that the driver may finalise; these mirror the sections above.
-    if (target.name != "cuda:sm_90a") m_known.insert({".nv.merc.nv.constant.user", ".nv.merc.nv.shared.reserved.0"});
   }
 
   void run() {
@@ -192,6 +190,8 @@ class CubinAdmission {
       return;
     }
     if (m_said.contains(s.name)) return;
+    // From Blackwell on the image also holds its code in a form that the driver may finalise; these mirror the sections above.
+    if (m_target.name != "cuda:sm_90a" && (name.starts_with(".nv.merc.nv.constant.") || name.starts_with(".nv.merc.nv.shared."))) return;
     if (name.starts_with(".nv.global"))
       return add("writable_state", fmt::format("{} {}", name, device_variable_advice("")));
     if (name == ".nv.constant4")
