@@ -73,7 +73,7 @@ struct Assembly {
 };
 Result<Assembly> assemble(const Paths& paths, const Task& task, const Machine& machine) {
   Assembly a;
-  FORGE_TRY_ASSIGN(a.op, load_operator(paths, task.operator_name));
+  FORGE_TRY_ASSIGN(a.op, load_operator(paths, task.operator_name, machine.target.family));
   FORGE_TRY_ASSIGN(a.knowledge, KnowledgeBase::load(paths.data / "knowledge"));
   FORGE_TRY_ASSIGN(const Blueprint blueprint, load_blueprint(paths, task.operator_name, machine.target));
   a.architect = make_builtin_architect(blueprint);
