@@ -5,8 +5,8 @@
 // step of a greedy search around the best kernel: one structural decision (or a pair, where a constraint or a dependency ties two)
 // gets another value. Which one is tried first follows from what the best kernel waits for, from entries, and from the blueprint's order;
 // where the run grants a lab, a few alternatives at once are timed against the best kernel, and the one that gains is planned.
-// When no alternative is left, the local decisions are opened once more, if the structure changed since they were; then there is
-// nothing left to decide.
+// Local decisions are tuned once, on the structure that the search ends with: when no alternative is left, or when the lab's time is
+// up. A run without revision tunes them in its first plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,6 +78,9 @@ std::vector<const BlueprintDecision*> local_decisions(const Blueprint& b) {
   return out;
 }
 
+// Tuning waits for the structure, where there will be a search for one.
+bool tunes_last(const PlanRequest& r) { return r.lab && r.task.revise; }
+
 std::string listed(const Decisions& changes) {
   std::string out;
   for (const auto& [name, value] : changes) out += (out.empty() ? "" : ", ") + name + "=" + value;
@@ -131,7 +134,7 @@ Result<Plan> BuiltinArchitect::plan(const PlanRequest& request) {
   Reasons reasons;
   const Choices choices = advised(request, reasons);
   m_tried.insert(structure_of(m_blueprint, choices));
-  m_retuned.insert(structure_of(m_blueprint, choices));  // its last milestone opens what is local
+  if (!tunes_last(request)) m_retuned.insert(structure_of(m_blueprint, choices));  // its last milestone opens what is local
   return first_plan(request, choices, reasons);
 }
 
@@ -143,11 +146,12 @@ Plan BuiltinArchitect::first_plan(const PlanRequest& request, const Choices& cho
   const int first = groups.begin()->first;
   for (auto group = std::next(groups.begin()); group != groups.end();) {
     const bool plain = std::all_of(group->second.begin(), group->second.end(), [&](const BlueprintDecision* d) {
-      return d->structural ? choices.at(d->name) == d->default_value : possible(*d, names).size() < 2;
+      return d->structural ? choices.at(d->name) == d->default_value : tunes_last(request) || possible(*d, names).size() < 2;
     });
     if (plain) groups[first].insert(groups[first].end(), group->second.begin(), group->second.end());
     group = plain ? groups.erase(group) : std::next(group);
   }
+  const std::set<std::string> open = tunes_last(request) ? std::set<std::string>{} : locals_of(m_blueprint);
   Draft draft(m_blueprint, request, request.evidence, reasons, choices);
   for (const auto& [index, decisions] : groups) {
     std::string title;
@@ -156,11 +160,11 @@ Plan BuiltinArchitect::first_plan(const PlanRequest& request, const Choices& cho
       if (d->structural)
         title += (title.empty() ? "" : ", ") + d->name + "=" + choices.at(d->name);
       else
-        tuning = true;
+        tuning = !open.empty();
     }
     if (title.empty()) title = "tune what is local";
-    draft.add(index == first ? "structure" : title, decisions, locals_of(m_blueprint),
-              PerformanceCondition{Against::branch_best, not_worse(request)}, tuning ? 2 : 1);
+    draft.add(index == first ? "structure" : title, decisions, open, PerformanceCondition{Against::branch_best, not_worse(request)},
+              tuning ? 2 : 1);
   }
   Plan plan = draft.take();
   plan.reason = reasons.cites.empty()
@@ -195,8 +199,9 @@ bool BuiltinArchitect::repair(const Names& names, const Choices& base, Choices& 
   return false;
 }
 
-// Structural changes around the base whose structure was not tried, most promising first: single ones; when none is left, pairs of
-// which one decision depends on the other, because such a pair can gain where each half alone loses.
+// Structural changes around the base whose structure was not tried, most promising first: single ones; when none is left, all those
+// together that gained a little, each too little to be told from noise, and pairs of which one decision depends on the other, because
+// such a pair can gain where each half alone loses.
 std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evidence& seen, const Choices& base,
                                           const std::vector<FailureCondition>& banned) const {
   const Names names = blueprint_names(request.definition, request.task_file, request.machine);
@@ -231,7 +236,21 @@ std::vector<Step> BuiltinArchitect::steps(const PlanRequest& request, const Evid
           if (option->value != base.at(d.name)) visit(d, option->value);
   };
   each_change([&](const BlueprintDecision& d, const std::string& value) { consider({{d.name, value}}, true); });
-  if (out.empty())
+  const bool singles = !out.empty();
+  if (!singles) {
+    Decisions joint;
+    for (const auto& d : m_blueprint.decisions) {
+      double best = 1;
+      std::string value;
+      for (const auto& o : d.options)
+        if (const auto lab = m_lab.find({d.name, o.value}); lab != m_lab.end() && lab->second.base == around && lab->second.gain > best)
+          best = lab->second.gain, value = o.value;
+      if (!value.empty() && value != base.at(d.name)) joint.emplace_back(d.name, value);
+    }
+    if (joint.size() > 1) consider(joint, false);
+    if (!out.empty()) out.back().weight = 1000;  // before all pairs
+  }
+  if (!singles)
     each_change([&](const BlueprintDecision& d, const std::string& value) {
       each_change([&](const BlueprintDecision& e, const std::string& other) {
         if (std::find(e.depends_on.begin(), e.depends_on.end(), d.name) != e.depends_on.end())
@@ -312,7 +331,7 @@ Result<Plan> BuiltinArchitect::later_plan(const PlanRequest& request) {
   remember(request, base, reasons);
   Choices choices = base;
   if (step) overlay(m_blueprint, step->changes, choices);
-  m_retuned.insert(structure_of(m_blueprint, choices));
+  if (!tunes_last(request)) m_retuned.insert(structure_of(m_blueprint, choices));
   for (const auto& [name, cites] : advice.cites)  // what the reference took from entries is still theirs
     for (const auto& r : request.knowledge)
       for (const auto& a : r.advice)
@@ -323,8 +342,8 @@ Result<Plan> BuiltinArchitect::later_plan(const PlanRequest& request) {
         }
   Draft draft(m_blueprint, request, request.evidence, reasons, choices);
   draft.add("structure of the reference" + (step ? ", with " + listed(step->changes) : std::string()), all_of(m_blueprint),
-            step ? moved_by(step->changes) : std::set<std::string>{}, std::nullopt, 1);
-  if (const auto locals = local_decisions(m_blueprint); !locals.empty())
+            step && !tunes_last(request) ? moved_by(step->changes) : std::set<std::string>{}, std::nullopt, 1);
+  if (const auto locals = local_decisions(m_blueprint); !locals.empty() && !tunes_last(request))
     draft.add("tune what is local again", locals, locals_of(m_blueprint), PerformanceCondition{Against::branch_best, not_worse(request)},
               2);
   Plan plan = draft.take();
@@ -348,7 +367,6 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   FORGE_TRY_ASSIGN(const std::optional<Step> step, next_step(first, seen, base, request.failures, reasons));
   remember(first, base, reasons);
   for (const auto& f : request.failures) reasons.against[{f.decision, f.value}] = f.because;
-  if (!step && first.lab && !first.lab->may_go_on()) return std::optional<Plan>();
   const auto locals = local_decisions(m_blueprint);
   if (!step && (locals.empty() || request.best_branch < 0 || !m_retuned.insert(structure_of(m_blueprint, base)).second))
     return std::optional<Plan>();
@@ -386,11 +404,11 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   std::vector<const BlueprintDecision*> rest;
   for (const auto& d : m_blueprint.decisions)
     if (!before.count(d.name)) rest.push_back(&d);
-  const std::set<std::string> open = step ? moved_by(step->changes) : std::set<std::string>{};
+  const std::set<std::string> open = step && !tunes_last(first) ? moved_by(step->changes) : std::set<std::string>{};
   if (!rest.empty())
     draft.add(step ? listed(step->changes) + ", and what is built on it" : "what the best kernel has", rest, open,
               PerformanceCondition{Against::global_best, not_worse(first)}, open.empty() ? 1 : 2);
-  if (!step) draft.add("tune what is local again", locals, locals_of(m_blueprint), PerformanceCondition{Against::global_best, 0}, 2);
+  if (!step) draft.add("tune what is local", locals, locals_of(m_blueprint), PerformanceCondition{Against::global_best, 0}, 2);
 
   Plan plan = draft.take();
   plan.revision = static_cast<int>(request.plans.size());
@@ -398,7 +416,7 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   const Diagnosis diagnosis = diagnose(seen);
   plan.reason = step ? fmt::format("the best kernel ({:.2f}x) waits for {}: {}; changed: {}", request.global_best_speedup,
                                    diagnosis.limiter, diagnosis.text, listed(step->changes))
-                     : "no single structural change gains around the best kernel; its local decisions are tuned once more";
+                     : "no structural change gains around the best kernel, or none can be tried in time; its local decisions are tuned";
   plan.avoided = first.avoided;
   plan.avoided.insert(plan.avoided.end(), request.failures.begin(), request.failures.end());
   return std::optional<Plan>(std::move(plan));

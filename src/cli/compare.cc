@@ -18,7 +18,7 @@ namespace {
 
 struct Flags {
   std::string op, arm = "no-revise", out_file;
-  int seeds = 5;
+  int seeds = 5, first = 1;
   double seconds = 60;
 };
 
@@ -51,7 +51,7 @@ int compare_arms(Context& c, const Flags& f) {
   document["wall_seconds"] = f.seconds;
   std::vector<std::vector<std::string>> rows;
   int better = 0;
-  for (int seed = 1; seed <= f.seeds; ++seed) {
+  for (int seed = f.first; seed < f.first + f.seeds; ++seed) {
     Task task;
     task.operator_name = f.op, task.target = machine->target.name, task.reference = "expert", task.seed = static_cast<std::uint64_t>(seed);
     task.budget.wall_seconds = f.seconds;
@@ -114,6 +114,9 @@ void add_compare(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"no-revise", "no-knowledge"}))
       ->capture_default_str();
   sub->add_option("--seeds", f->seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
+  sub->add_option("--first-seed", f->first, "where to begin: a comparison may be taken in parts")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(CLI::PositiveNumber)->capture_default_str();
   sub->add_option("-o,--output", f->out_file, "write the results as JSON too");
   sub->footer(

@@ -23,16 +23,17 @@ Spent spent(const Flow& flow) {
 
 // Spent when the next hand-in would overrun. A hand-in costs what they cost so far; the confirmation at the end, which has to
 // fit into the seconds too, about twice as much.
-bool budget_spent(const Flow& flow) {
+bool budget_spent(const Flow& flow, double reserved) {
   const Budget& budget = flow.task.budget;
   const Spent s = spent(flow);
-  const double reserve = 3 * flow.desk.mean_hand_in_seconds();
+  const double reserve = (3 + reserved) * flow.desk.mean_hand_in_seconds();
   return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds ||
          s.wall_seconds + reserve >= budget.wall_seconds;
 }
 
 Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& packages) { return m_flow.desk.time("lab", "", packages); }
 
-bool FlowLab::may_go_on() const { return !stop_requested() && !budget_spent(m_flow); }
+// The search ends while there is time to build what it finds and to tune that.
+bool FlowLab::may_go_on() const { return !stop_requested() && !budget_spent(m_flow, 2); }
 
 }  // namespace forge

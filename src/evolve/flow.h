@@ -73,7 +73,7 @@ Status finish(Flow&);  // confirm, harvest, seal, promote, ledger (finish.cc)
 
 // budget.cc
 bool goal_met(const Flow&);
-bool budget_spent(const Flow&);
+bool budget_spent(const Flow&, double reserve = 0);  // also of so many hand-ins more
 Spent spent(const Flow&);
 
 // For people: "M1 store=nontemporal: 1.21x [1.20, 1.22] accepted".

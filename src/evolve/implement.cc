@@ -92,7 +92,6 @@ Result<bool> beats_global_best(Flow& flow, const Branch& branch) {
   if (!flow.best) return true;
   if (branch.best->sha == flow.best->sha) return false;
   if (const PairedTiming* p = find_pairing(branch.best->verdict, "global_best")) return p->comparison == Comparison::faster;
-  if (branch.best->score <= flow.best->score) return false;
   FORGE_TRY_ASSIGN(const auto timed, flow.desk.time("branch", "", {flow.best->package, branch.best->package}));
   return timed.size() == 2 && timed[1].ran && timed[1].against_first > 1 + flow.request.floor.ratio;
 }

@@ -25,7 +25,7 @@ Result<RunResult> passes(Flow& flow) {
     flow.result.stop = flow.branches.back().outcome.stop;
     if (!flow.task.revise) break;          // the first plan only: its own reason stands
     FORGE_TRY_ASSIGN(plan, revise(flow));  // exhausted, plateau or blocked; none when there is nothing left to decide
-    if (!plan) flow.result.stop = budget_spent(flow) ? Stop::budget : Stop::exhausted;
+    if (!plan) flow.result.stop = flow.lab.may_go_on() ? Stop::exhausted : Stop::budget;
   }
   FORGE_TRY(finish(flow));  // confirm the best of all branches afresh, harvest, seal, promote
   return flow.result;
