@@ -8,7 +8,8 @@
 
 namespace forge {
 
-int cubin_sm(const ElfObject&);                                  // 90 of sm_90 and sm_90a
-unsigned sass_opcode(std::string_view code, std::size_t at);     // low 12 bits of the 16-byte instruction at `at`
+int cubin_sm(const ElfObject&);                               // 90 of sm_90 and sm_90a
+unsigned sass_opcode(std::string_view code, std::size_t at);  // low 12 bits of the 16-byte instruction at `at`
+const char* sass_opcode_name(unsigned opcode);                // "hgmma"; null: not in the table
 
 }  // namespace forge

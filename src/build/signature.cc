@@ -32,6 +32,7 @@ SignatureResult check_signature(const Signature& signature, const InstructionMix
         fmt::format("{} in {}: {} ({}){}", what, term.scope == Scope::hot_loop ? "hot loops" : "image", n, bound, ok ? "" : " - missed"));
     out.ok &= ok;
   }
+  if (!out.ok) out.found.insert(out.found.end(), mix.notes.begin(), mix.notes.end());
   return out;
 }
 

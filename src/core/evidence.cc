@@ -75,7 +75,7 @@ Json to_json_value(const InstructionMix& m) {
                      {"stores", l.stores},
                      {"spills", l.spills},
                      {"listing", l.listing}});
-  return Json{{"mnemonics", m.mnemonics},
+  Json out{{"mnemonics", m.mnemonics},
               {"hot", m.hot},
               {"operands", m.operands},
               {"hot_operands", m.hot_operands},
@@ -84,6 +84,8 @@ Json to_json_value(const InstructionMix& m) {
               {"loops", std::move(loops)},
               {"instructions", m.instructions},
               {"undecoded", m.undecoded}};
+  if (!m.notes.empty()) out["notes"] = m.notes;
+  return out;
 }
 
 InstructionMix get_instruction_mix(JsonReader r) {
@@ -96,6 +98,7 @@ InstructionMix get_instruction_mix(JsonReader r) {
   r.need("spills", m.spills);
   r.need("instructions", m.instructions);
   r.need("undecoded", m.undecoded);
+  r.maybe("notes", m.notes);
   for (JsonReader& l : r.need_objects("loops")) {
     LoopView v;
     l.need("symbol", v.symbol);

@@ -17,7 +17,7 @@ enum class Scope { image, hot_loop };  // hot_loop: the innermost loops that hol
 const char* name(Scope);
 
 struct SignatureTerm {
-  std::string mnemonic;  // glob over lower-case Intel mnemonics: "vfmadd*ps", "vmovntps"
+  std::string mnemonic;  // glob over lower-case mnemonics: Intel's "vfmadd*ps", "vmovntps"; SASS with modifiers, "hgmma*", "ldg*.128*"
   std::string operand;   // "zmm", "ymm", "xmm", "mem", "" = any: must appear among the operands
   Scope scope = Scope::image;
   std::int64_t min = 1;
@@ -38,7 +38,7 @@ struct LoopView {
   std::string symbol;
   std::uint64_t offset = 0;  // of the loop head in the symbol
   int instructions = 0, vector_instructions = 0, fma = 0, loads = 0, stores = 0, spills = 0;
-  std::string listing;  // Intel syntax, at most 60 lines
+  std::string listing;  // Intel syntax or SASS, at most 60 lines
 };
 
 struct InstructionMix {
@@ -46,10 +46,11 @@ struct InstructionMix {
   std::map<std::string, std::int64_t> hot;        // hot loops only
   // "vfmadd231ps zmm": instructions that have such an operand among those they show (zmm ymm xmm mem), image and hot loops.
   std::map<std::string, std::int64_t> operands, hot_operands;
-  int widest_vector_bits = 0;
-  int spills = 0;               // vector stores to the stack in hot loops
+  int widest_vector_bits = 0;  // SASS: of a thread's accesses to global memory
+  int spills = 0;               // in hot loops: vector stores to the stack; SASS: loads and stores of local memory
   std::vector<LoopView> loops;  // hottest first, at most 4
   std::int64_t instructions = 0, undecoded = 0;
+  std::vector<std::string> notes;  // how it was taken, where that limits what it can tell
 };
 
 struct SignatureResult {
