@@ -144,7 +144,10 @@ class SandboxedCompiler : public Compiler {
     if (!run) return broken(run.error());
     image.build.seconds = run->seconds;
     image.build.log = clean_log(run->output, at.string());
-    if (auto failure = explain_failure(*run, image.build.log, m_limits)) return tl::unexpected(std::move(*failure));
+    if (auto failure = explain_failure(*run, image.build.log, m_limits)) {
+      if (renames_lines(package.source)) failure->detail += " (the source has #line directives: file and line are its own words)";
+      return tl::unexpected(std::move(*failure));
+    }
     auto object = read_file(at / m_recipe.output);
     if (!object)
       return tl::unexpected(BuildFailure{Reason::build_failed, "the compiler made no object: " + object.error().text(), image.build.log});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -38,7 +39,14 @@ bool says(std::string_view log, std::initializer_list<std::string_view> phrases)
 }
 
 // g++ "kernel.cpp:2:5: error: ...", nvcc "kernel.cu(2): error: ...", ptxas "ptxas ..., line 7; error   : ...".
-bool is_error(const std::string& line) { return says(line, {"error:", "Error:", "error   :", "fatal   :"}); }
+// Neither in a quoted line of the source nor in the words of a warning, which may come from the source too.
+bool is_error(const std::string& line) {
+  const std::size_t bar = line.find_first_not_of(" 0123456789");
+  if (bar != std::string::npos && line[bar] == '|') return false;  // "   12 | code", "      | ^~~"
+  std::size_t at = std::string::npos;
+  for (const char* phrase : {"error:", "Error:", "error   :", "fatal   :"}) at = std::min(at, line.find(phrase));
+  return at < std::min(line.find(" warning:"), line.find(" note:"));
+}
 
 // "kernel.cu:2:10: fatal error: /usr/include/x.h: Permission denied", then a line that quotes the directive.
 std::string missing_header(const std::vector<std::string>& lines, std::size_t at) {
@@ -49,9 +57,10 @@ std::string missing_header(const std::vector<std::string>& lines, std::size_t at
   if (at + 1 < lines.size())
     if (const std::size_t quoted = lines[at + 1].find("include"); quoted != std::string::npos)
       what = "#include " + trim(lines[at + 1].substr(quoted + 7));
-  return fmt::format("{}{} is out of view: a kernel has forge_args.h, the compiler's own headers and the C and C++ standard library's (on a "
-                     "GPU also the toolkit's: cuda_fp16.h, cuda/ptx, cuda/barrier, cooperative_groups.h; not CUB, Thrust or any library's)",
-                     line.substr(0, fatal), what);
+  return fmt::format(
+      "{}{} is out of view: a kernel has forge_args.h, the compiler's own headers and the C and C++ standard library's (on a "
+      "GPU also the toolkit's: cuda_fp16.h, cuda/ptx, cuda/barrier, cooperative_groups.h; not CUB, Thrust or any library's)",
+      line.substr(0, fatal), what);
 }
 
 std::string first_error(const std::string& log) {
@@ -73,6 +82,19 @@ std::string first_error(const std::string& log) {
 }
 
 }  // namespace
+
+bool renames_lines(std::string_view source) {
+  for (const std::string& line : split(std::string(source), '\n')) {
+    std::string_view rest = line;
+    const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\f\v"), rest.size())); };
+    skip_blanks();
+    if (!rest.starts_with('#') && !rest.starts_with("%:")) continue;
+    rest.remove_prefix(rest.starts_with('#') ? 1 : 2);
+    skip_blanks();
+    if (rest.starts_with("line") || (!rest.empty() && rest[0] >= '0' && rest[0] <= '9')) return true;
+  }
+  return false;
+}
 
 std::string clean_log(std::string_view output, const std::string& build_folder) {
   std::string text(output);

@@ -13,6 +13,9 @@ namespace forge {
 // Valid UTF-8 (other bytes become '?'), without control characters, without the build folder's path, at most 16 KiB.
 std::string clean_log(std::string_view output, const std::string& build_folder);
 // Why the run failed, or nothing when it did not.
+// The source has a #line directive: its own words stand for file and line in what the compiler says.
+bool renames_lines(std::string_view source);
+
 std::optional<BuildFailure> explain_failure(const ProcessResult&, const std::string& log, const CompileLimits&);
 
 }  // namespace forge

@@ -179,6 +179,20 @@ TEST(CompilerLog, IsValidUtf8AndCapped) {
   EXPECT_TRUE(clean_log(capped.substr(0, end), "") == capped.substr(0, end)) << "a sequence was cut";
 }
 
+TEST(CompilerLog, ALineDirectiveOrAQuotedLineDoesNotPassForTheError) {
+  const ProcessResult failed{.exit_code = 1};
+  const std::string log =
+      "kernel.cpp:1:2: warning: error: of a comment\n   12 | int x; // error: none\n      | ^~~ error:\nkernel.cpp:7:1: error: the real "
+      "one\n";
+  EXPECT_EQ(explain_failure(failed, log, {})->detail, "kernel.cpp:7:1: error: the real one");
+  EXPECT_TRUE(renames_lines("int a;\n  # line 3 \"other.cpp\"\n"));
+  EXPECT_TRUE(renames_lines("%: 7 \"other.cpp\""));
+  EXPECT_FALSE(renames_lines("#include <immintrin.h>\nint line; // #line"));
+  const auto r = build_toy("#line 40 \"forge.cc\"\nint broken = ;\n");
+  ASSERT_FALSE(r);
+  EXPECT_NE(r.error().detail.find("its own words"), std::string::npos) << r.error().detail;
+}
+
 TEST(FindCompiler, NothingInPathIsSaid) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
