@@ -52,6 +52,8 @@ Result<std::unique_ptr<Compiler>> find_cuda_compiler();
 Result<std::unique_ptr<Compiler>> make_cuda_compiler(const fs::path& program, const CompileLimits& = {});
 // By the target's family.
 Result<std::unique_ptr<Compiler>> find_compiler(const TargetSpec&);
+// What there is of nvcc, a disassembler and ncu, one line each: "/usr/local/cuda/bin/ncu (Version ...)", "missing: ncu (...)".
+std::vector<std::string> cuda_build_findings();
 
 class FakeCompiler : public Compiler {  // returns what the test put in
  public:
@@ -87,7 +89,7 @@ class Builder {
 // x86 by Zydis. From an object: all executable sections. From raw code: bytes at an address, for JIT code.
 Result<InstructionMix> disassemble_object(const std::string& object);
 // SASS by nvdisasm or cuobjdump when one is found ($FORGE_NVDISASM, PATH, /usr/local/cuda/bin); mnemonics are lower-case opcodes
-// with their modifiers ("hgmma.64x256x16.f32"). unsupported when neither is there: names what to install.
+// with their modifiers ("hgmma.64x256x16.f32"). Without one, opcodes alone ("hgmma"), and a note in the mix says so.
 Result<InstructionMix> disassemble_cubin(const std::string& cubin);
 // By the target's family.
 Result<InstructionMix> disassemble_image(const Image&, const TargetSpec&);

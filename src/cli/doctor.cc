@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "core/json_io.h"
 #include "device/cpu.h"
+#include "device/cuda.h"
 #include "gate/catalog.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
@@ -96,10 +97,13 @@ std::vector<Line> check_all(const Context& c) {
   std::string mode;
   if (governor >> mode && mode != "performance")
     out.push_back({"clock", Health::degraded, "governor " + mode, "cpupower frequency-set -g performance", false});
-  out.push_back(
-      find_program("nvidia-smi").empty()
-          ? Line{"NVIDIA GPU", Health::degraded, "none found", "not needed: CPU targets work without one", false}
-          : Line{"NVIDIA GPU", Health::degraded, "found", "CUDA targets compile plans but cannot be measured by this version", false});
+  // What GPU targets need; CPU targets work without any of it.
+  for (const auto& [what, lines] : {std::pair{"NVIDIA GPU", cuda_findings()}, std::pair{"CUDA toolkit", cuda_build_findings()}})
+    for (const std::string& line : lines) {
+      const bool missing = line.starts_with("missing: ");
+      out.push_back({what, missing ? Health::degraded : Health::ok, missing ? line.substr(9) : line,
+                     missing ? "needed by cuda targets only; install what it names" : "", false});
+    }
   return out;
 }
 

@@ -145,11 +145,11 @@ Result<bool> adopted(const Entry& entry, const InstructionMix& sealed, const Pat
   if (entry.signature.empty() || !check_signature(entry.signature, sealed).ok) return false;
   FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator));
   FORGE_TRY_ASSIGN(const KernelPackage baseline, read_probe(entry, "baseline", target));
-  FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_cpu_compiler());
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_compiler(target));
   Builder builder(*compiler, paths.home.empty() ? fs::path() : paths.home / "cache");
   const auto image = builder.build(baseline, op.definition, target);
   if (!image) return fail(Code::build_failed, fmt::format("the baseline of entry '{}' does not build: {}", entry.id, image.error().detail));
-  FORGE_TRY_ASSIGN(const InstructionMix plain, disassemble_object(image->bytes));
+  FORGE_TRY_ASSIGN(const InstructionMix plain, disassemble_image(*image, target));
   return !check_signature(entry.signature, plain).ok;
 }
 
