@@ -104,6 +104,11 @@ std::string clean_log(std::string_view output, const std::string& build_folder) 
     for (std::size_t at = text.find(build_folder); at != std::string::npos; at = text.find(build_folder, at))
       text.replace(at, build_folder.size(), ".");
   }
+  // nvcc numbers its temporary files by process: "tmpxft_00002ea4_00000000-6_kernel.ptx".
+  for (std::size_t at = text.find("tmpxft_"); at != std::string::npos; at = text.find("tmpxft_", at + 1)) {
+    const std::size_t end = text.find_first_not_of("0123456789abcdef_-", at + 7);
+    if (end != std::string::npos && text[end - 1] == '_') text.erase(at, end - at);
+  }
   std::string out;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t n = utf8_length(rest);

@@ -23,7 +23,7 @@
 namespace forge {
 namespace {
 
-constexpr std::uint8_t kEntryMark = 0x10;  // st_other of a __global__ function
+constexpr std::uint8_t kEntryMark = 0x10;             // st_other of a __global__ function
 constexpr std::uint8_t kTexture = 10, kSurface = 11;  // symbol types
 // .nv.info attributes: a format, the attribute, then by format nothing, a value in two bytes, or a size and bytes.
 constexpr std::uint8_t kHasBytes = 4;
@@ -132,7 +132,8 @@ class CubinAdmission {
   }
 
   void check_symbol(const ElfSymbol& s) {
-    if (s.type == kTexture || s.type == kSurface) return add("import", fmt::format("'{}' is a texture or surface: read the tensor", shown(s.name)));
+    if (s.type == kTexture || s.type == kSurface)
+      return add("import", fmt::format("'{}' is a texture or surface: read the tensor", shown(s.name)));
     if (s.section == SHN_COMMON) return add("writable_state", fmt::format("'{}' is a common variable", shown(s.name)));
     if (s.section == SHN_UNDEF && !s.name.empty() && !(s.binding == STB_WEAK && s.name.starts_with(".nv.reservedSmem.")))
       add("import", fmt::format("'{}' is not defined in the image; {}", shown(s.name), device_import_advice(s.name)));
@@ -152,9 +153,10 @@ class CubinAdmission {
         near = fmt::format("; `{}` is there under its C++ name", entry);
     }
     if (found == 1) return;
-    add("missing_entry", fmt::format("launch.toml names the entry `{0}`, which the image lacks{1}; write `extern \"C\" __global__ void {0}(const "
-                                     "__grid_constant__ forge_args p)`",
-                                     entry, near));
+    add("missing_entry",
+        fmt::format("launch.toml names the entry `{0}`, which the image lacks{1}; write `extern \"C\" __global__ void {0}(const "
+                    "__grid_constant__ forge_args p)`",
+                    entry, near));
   }
 
   // Variables first: they say more than their sections' names.
@@ -175,14 +177,16 @@ class CubinAdmission {
     const bool relocations = s.type == SHT_RELA || s.type == SHT_REL;
     if (relocations) {
       if (s.size > 0 && !name.starts_with(".rela.debug") && !name.starts_with(".rel.debug") && m_findings.empty())
-        add("relocation", fmt::format("{} is not empty: the driver would have to place addresses in it; the address of a variable or function "
-                                      "is kept in a table",
-                                      shown(name)));
+        add("relocation",
+            fmt::format("{} is not empty: the driver would have to place addresses in it; the address of a variable or function "
+                        "is kept in a table",
+                        shown(name)));
       return;
     }
     if (s.size == 0) return;
     if (!s.allocated()) {
-      if (name.starts_with(".nv.uft") || name.starts_with(".nv.udt")) add("address_table", name + " holds functions that are called indirectly");
+      if (name.starts_with(".nv.uft") || name.starts_with(".nv.udt"))
+        add("address_table", name + " holds functions that are called indirectly");
       return;
     }
     if (m_known.contains(name)) {
@@ -192,14 +196,13 @@ class CubinAdmission {
     if (m_said.contains(s.name)) return;
     // From Blackwell on the image also holds its code in a form that the driver may finalise; these mirror the sections above.
     if (m_target.name != "cuda:sm_90a" && (name.starts_with(".nv.merc.nv.constant.") || name.starts_with(".nv.merc.nv.shared."))) return;
-    if (name.starts_with(".nv.global"))
-      return add("writable_state", fmt::format("{} {}", name, device_variable_advice("")));
+    if (name.starts_with(".nv.global")) return add("writable_state", fmt::format("{} {}", name, device_variable_advice("")));
     if (name == ".nv.constant4")
-      return add("address_table",
-                 ".nv.constant4 holds addresses of variables or functions: use __sinf and __cosf for sinf and cosf; index a __constant__ array "
-                 "by name instead of through a pointer; call functions directly");
-    if (name.starts_with(".text."))
-      return add("section_kind", fmt::format("{} is code of no entry of the plan", shown(name)));
+      return add(
+          "address_table",
+          ".nv.constant4 holds addresses of variables or functions: use __sinf and __cosf for sinf and cosf; index a __constant__ array "
+          "by name instead of through a pointer; call functions directly");
+    if (name.starts_with(".text.")) return add("section_kind", fmt::format("{} is code of no entry of the plan", shown(name)));
     add("section_kind", fmt::format("section {} is no code, constant bank or shared memory of an entry", shown(name)));
   }
 
@@ -226,9 +229,10 @@ class CubinAdmission {
           if (l.entry == entry) check_launch(l, a);
     }
     if (parameters != 1)
-      add("parameters", fmt::format("`{0}` takes {1} parameters instead of one; write `extern \"C\" __global__ void {0}(const __grid_constant__ "
-                                    "forge_args p)`",
-                                    entry, parameters));
+      add("parameters",
+          fmt::format("`{0}` takes {1} parameters instead of one; write `extern \"C\" __global__ void {0}(const __grid_constant__ "
+                      "forge_args p)`",
+                      entry, parameters));
     check_code(entry, *text);
   }
 
@@ -236,8 +240,8 @@ class CubinAdmission {
     if (a.words.empty()) return;
     const auto threads = static_cast<std::uint64_t>(l.block.value_or(0));
     if (a.id == kMaxThreads && volume(a) < threads)
-      add("block", fmt::format("`{0}` is launched with {1} threads, and its __launch_bounds__ say {2}; write __launch_bounds__({1})", l.entry,
-                               threads, volume(a)));
+      add("block", fmt::format("`{0}` is launched with {1} threads, and its __launch_bounds__ say {2}; write __launch_bounds__({1})",
+                               l.entry, threads, volume(a)));
     if (a.id == kRequiredThreads && volume(a) != threads)
       add("block", fmt::format("`{}` is launched with {} threads, and requires {}", l.entry, threads, volume(a)));
     if (a.id == kClusterSize && volume(a) != static_cast<std::uint64_t>(l.cluster))
@@ -308,7 +312,8 @@ Result<std::vector<EntryResources>> cubin_resources(const std::string& cubin) {
       r.static_shared = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::min<std::uint64_t>(s->size, 1u << 30)) - kReservedShared);
     if (const ElfSection* s = section_of(o, ".nv.info." + r.entry))
       for (const Attribute& a : attributes(s->bytes)) {
-        if ((a.id == kMaxThreads || a.id == kRequiredThreads) && !a.words.empty()) r.max_threads = static_cast<int>(std::min<std::uint64_t>(volume(a), 1024));
+        if ((a.id == kMaxThreads || a.id == kRequiredThreads) && !a.words.empty())
+          r.max_threads = static_cast<int>(std::min<std::uint64_t>(volume(a), 1024));
         if (a.id == kClusterSize && !a.words.empty()) r.cluster = static_cast<int>(std::min<std::uint64_t>(volume(a), 1024));
       }
     out.push_back(std::move(r));

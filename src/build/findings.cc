@@ -26,7 +26,8 @@ std::string version_of(const fs::path& program) {
 
 std::string program_line(const char* name, const std::string& missing) {
   for (const std::string& candidate : {std::string(name), std::string("/usr/local/cuda/bin/") + name})
-    if (const fs::path program = find_program(candidate); !program.empty()) return fmt::format("{} ({})", program.string(), version_of(program));
+    if (const fs::path program = find_program(candidate); !program.empty())
+      return fmt::format("{} ({})", program.string(), version_of(program));
   return fmt::format("missing: {} ({})", name, missing);
 }
 
@@ -37,10 +38,11 @@ std::vector<std::string> cuda_build_findings() {
   const auto compiler = find_cuda_compiler();
   out.push_back(compiler ? (*compiler)->identity() : "missing: " + compiler.error().text());
   const SassTool tool = find_sass_tool();
-  out.push_back(tool.program.empty()
-                    ? "missing: nvdisasm and cuobjdump, so SASS is read as opcodes alone (pip install nvidia-cuda-nvdisasm, or the CUDA toolkit; "
-                      "FORGE_NVDISASM names it)"
-                    : fmt::format("{} ({})", tool.program.string(), version_of(tool.program)));
+  out.push_back(
+      tool.program.empty()
+          ? "missing: nvdisasm and cuobjdump, so SASS is read as opcodes alone (pip install nvidia-cuda-nvdisasm, or the CUDA toolkit; "
+            "FORGE_NVDISASM names it)"
+          : fmt::format("{} ({})", tool.program.string(), version_of(tool.program)));
   out.push_back(program_line("ncu", "counters need Nsight Compute: apt-get install cuda-nsight-compute-13-0, or NVIDIA's own installer"));
   return out;
 }

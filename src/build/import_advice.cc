@@ -70,7 +70,8 @@ std::string device_variable_advice(std::string_view n) {
     return "comes with a header and has an address, like state: leave out headers that define variables (<cuda/std/array>, "
            "<cooperative_groups/reduce.h>; <cuda/ptx>, <cuda/barrier>, <cuda/atomic>, <cooperative_groups.h> define none)";
   if (n.starts_with("_ZTV")) return "is a table of virtual functions: call functions directly";
-  return "is a device variable, which outlives a call: use a workspace (launch.toml), shared memory or a local variable, and `__constant__` "
+  return "is a device variable, which outlives a call: use a workspace (launch.toml), shared memory or a local variable, and "
+         "`__constant__` "
          "for a table that never changes";
 }
 

@@ -7,7 +7,7 @@
 
 namespace forge {
 
-std::string import_advice(std::string_view symbol);  // an undefined symbol that a kernel may not have
+std::string import_advice(std::string_view symbol);           // an undefined symbol that a kernel may not have
 std::string device_import_advice(std::string_view symbol);    // the same in a cubin; "": of external functions at large
 std::string device_variable_advice(std::string_view symbol);  // a variable in a cubin that would outlive a call
 std::string relocation_name(std::uint32_t type);

@@ -51,7 +51,9 @@ bool is_matrix(std::string_view m) {
   return is(m, {"hgmma", "qgmma", "igmma", "bgmma", "hmma", "qmma", "imma", "bmma", "dmma"}) || starts(m, {"utc"});
 }
 bool is_fma(std::string_view m) { return is(m, {"ffma", "ffma2", "hfma2", "dfma"}); }
-bool is_arithmetic(std::string_view m) { return is_fma(m) || is(m, {"fadd", "fadd2", "fmul", "fmul2", "hadd2", "hmul2", "dadd", "dmul", "mufu", "fmnmx", "hmnmx2"}); }
+bool is_arithmetic(std::string_view m) {
+  return is_fma(m) || is(m, {"fadd", "fadd2", "fmul", "fmul2", "hadd2", "hmul2", "dadd", "dmul", "mufu", "fmnmx", "hmnmx2"});
+}
 bool is_global(std::string_view m) { return is(m, {"ldg", "stg", "ld", "st", "ldgsts"}); }
 bool is_load(std::string_view m) { return is(m, {"ldg", "lds", "ldsm", "ldl", "ld", "utmaldg", "ublkcp", "ldgsts", "ldtm"}); }
 bool is_store(std::string_view m) {
@@ -192,7 +194,9 @@ int access_bits(const std::string& m) {
 }
 
 LoopView view(const SassFunction& f, const CodeLoop& loop) {
-  LoopView v{.symbol = f.name, .offset = f.lines[loop.head].address - f.lines.front().address, .instructions = static_cast<int>(loop.lines.size())};
+  LoopView v{.symbol = f.name,
+             .offset = f.lines[loop.head].address - f.lines.front().address,
+             .instructions = static_cast<int>(loop.lines.size())};
   const std::size_t count = loop.lines.size();
   for (std::size_t i = 0; i < count; ++i) {
     const SassLine& l = f.lines[loop.lines[i]];
@@ -269,15 +273,17 @@ Result<InstructionMix> scan_cubin(const std::string& cubin) {
   }
   InstructionMix mix = mix_of(functions);
   mix.undecoded = unnamed;
-  mix.notes.push_back("opcodes only, without modifiers, widths and operands: neither nvdisasm nor cuobjdump was found (pip install "
-                      "nvidia-cuda-nvdisasm, or the CUDA toolkit; FORGE_NVDISASM names it)");
+  mix.notes.push_back(
+      "opcodes only, without modifiers, widths and operands: neither nvdisasm nor cuobjdump was found (pip install "
+      "nvidia-cuda-nvdisasm, or the CUDA toolkit; FORGE_NVDISASM names it)");
   return mix;
 }
 
 SassTool find_sass_tool() {
   const auto is_cuobjdump = [](const fs::path& p) { return p.filename().string().starts_with("cuobjdump"); };
   const char* named = std::getenv("FORGE_NVDISASM");
-  for (const char* candidate : {named ? named : "", "nvdisasm", "cuobjdump", "/usr/local/cuda/bin/nvdisasm", "/usr/local/cuda/bin/cuobjdump"})
+  for (const char* candidate :
+       {named ? named : "", "nvdisasm", "cuobjdump", "/usr/local/cuda/bin/nvdisasm", "/usr/local/cuda/bin/cuobjdump"})
     if (fs::path program = *candidate ? find_program(candidate) : fs::path(); !program.empty()) return {program, is_cuobjdump(program)};
   return {};
 }

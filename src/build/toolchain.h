@@ -12,7 +12,7 @@ struct Toolchain {
   fs::path program;     // as found in PATH
   std::string version;  // first line of --version
   bool clang = false;
-  fs::path host;  // nvcc's preprocessor; empty for the others
+  fs::path host;                     // nvcc's preprocessor; empty for the others
   std::vector<std::string> execute;  // programs, and the libraries that they load
   std::vector<std::string> read;     // header folders, /dev/null, ...
   std::vector<std::string> notes;    // where the view had to be wider than wished

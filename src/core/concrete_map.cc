@@ -38,8 +38,7 @@ std::optional<MapProblem> problem_of_im2col(const MapSpec& m, DType type) {
   if (rank < 3 || rank > 5) return MapProblem{".im2col", fmt::format("needs 3 to 5 dimensions, there are {}", rank), {}};
   const int limit = corner_limit(rank);
   for (const auto& [key, corner] : {std::pair{".im2col.lower", &s.lower}, std::pair{".im2col.upper", &s.upper}}) {
-    if (corner->size() != rank - 2)
-      return MapProblem{key, fmt::format("{} given for {} spatial dimensions", corner->size(), rank - 2), {}};
+    if (corner->size() != rank - 2) return MapProblem{key, fmt::format("{} given for {} spatial dimensions", corner->size(), rank - 2), {}};
     for (const int c : *corner)
       if (c < -limit || c >= limit)
         return MapProblem{
@@ -79,12 +78,8 @@ class Concrete {
 
  private:
   tl::unexpected<Error> bad(const std::string& field, const std::string& message, const std::string& fix = {}) const {
-    return fail(Error{.code = Code::bad_input,
-                      .message = message,
-                      .file = {},
-                      .line = 0,
-                      .field = fmt::format("map[{}]{}", m_index, field),
-                      .fix = fix});
+    return fail(Error{
+        .code = Code::bad_input, .message = message, .file = {}, .line = 0, .field = fmt::format("map[{}]{}", m_index, field), .fix = fix});
   }
 
   // In elements; `high` bounds the bytes.

@@ -76,14 +76,14 @@ Json to_json_value(const InstructionMix& m) {
                      {"spills", l.spills},
                      {"listing", l.listing}});
   Json out{{"mnemonics", m.mnemonics},
-              {"hot", m.hot},
-              {"operands", m.operands},
-              {"hot_operands", m.hot_operands},
-              {"widest_vector_bits", m.widest_vector_bits},
-              {"spills", m.spills},
-              {"loops", std::move(loops)},
-              {"instructions", m.instructions},
-              {"undecoded", m.undecoded}};
+           {"hot", m.hot},
+           {"operands", m.operands},
+           {"hot_operands", m.hot_operands},
+           {"widest_vector_bits", m.widest_vector_bits},
+           {"spills", m.spills},
+           {"loops", std::move(loops)},
+           {"instructions", m.instructions},
+           {"undecoded", m.undecoded}};
   if (!m.notes.empty()) out["notes"] = m.notes;
   return out;
 }

@@ -174,8 +174,9 @@ Result<ConcretePlan> make_concrete(const LaunchPlan& p, const Definition& defini
       FORGE_TRY_ASSIGN(scratch, number_of(l.smem, names, at("launch", i, "smem"), 0, std::int64_t{1} << 30));
     }
     if (shared_limit && scratch > shared_limit)
-      return fail(bad_launch(i, "smem", fmt::format("\"{}\" is {} bytes, more than a block of {} may have ({})", l.smem.text, scratch,
-                                                    p.target, shared_limit)));
+      return fail(bad_launch(
+          i, "smem",
+          fmt::format("\"{}\" is {} bytes, more than a block of {} may have ({})", l.smem.text, scratch, p.target, shared_limit)));
     FORGE_TRY_ASSIGN(const std::int64_t resident, residency(l, scratch));
     if (shared_limit && resident < 1)
       return fail(bad_launch(i, "smem",

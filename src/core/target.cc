@@ -16,10 +16,7 @@ const std::vector<TargetSpec>& table() {
        .family = "cuda",
        .flags = {"-gencode=arch=compute_90a,code=sm_90a"},
        .shared_bytes = 227 << 10},  // CUDA programming guide, compute capabilities
-      {.name = "cuda:sm_100a",
-       .family = "cuda",
-       .flags = {"-gencode=arch=compute_100a,code=sm_100a"},
-       .shared_bytes = 227 << 10},
+      {.name = "cuda:sm_100a", .family = "cuda", .flags = {"-gencode=arch=compute_100a,code=sm_100a"}, .shared_bytes = 227 << 10},
   };
   return kTable;
 }

@@ -29,8 +29,8 @@ constexpr const char* kHead = "#include \"forge_args.h\"\n";
 constexpr const char* kIndex = "  const int i = blockIdx.x * 128 + threadIdx.x;\n  if (i >= p.n) return;\n";
 
 std::string kernel(const std::string& before, const std::string& body, const std::string& attributes = "__launch_bounds__(128)") {
-  return std::string(kHead) + before + "extern \"C\" __global__ void " + attributes +
-         " scale(const __grid_constant__ forge_args p) {\n" + kIndex + body + "}\n";
+  return std::string(kHead) + before + "extern \"C\" __global__ void " + attributes + " scale(const __grid_constant__ forge_args p) {\n" +
+         kIndex + body + "}\n";
 }
 
 const Definition& scale_definition() {
@@ -39,7 +39,9 @@ const Definition& scale_definition() {
 }
 
 using Built = tl::expected<Image, BuildFailure>;
-std::string said(const Built& b) { return b ? "built" : std::string(name(b.error().reason)) + ": " + b.error().detail + "\n" + b.error().log; }
+std::string said(const Built& b) {
+  return b ? "built" : std::string(name(b.error().reason)) + ": " + b.error().detail + "\n" + b.error().log;
+}
 
 class Cubin : public ::testing::Test {
  protected:
@@ -69,17 +71,17 @@ class Cubin : public ::testing::Test {
     const fs::path folder = fs::path(FORGE_SOURCE_DIR) / "tests/fixtures/cuda" / name;
     std::string plan = *read_file(folder / "launch.toml");
     plan.replace(plan.find("cuda:sm_90a"), 11, target);
-    return build(*read_file(folder / "kernel.cu"), plan, *parse_definition(*read_file(folder / "definition.json"), "definition.json"), target);
+    return build(*read_file(folder / "kernel.cu"), plan, *parse_definition(*read_file(folder / "definition.json"), "definition.json"),
+                 target);
   }
   Compiler* compiler = nullptr;
 };
 
 TEST_F(Cubin, HonestOnesAreAdmitted) {
   const std::map<std::string, std::string> honest = {
-      {"constant table, __sinf, shared memory",
-       kernel("__constant__ float table[4] = {1, 2, 3, 4};\n",
-              "  __shared__ float s[128];\n  s[threadIdx.x] = p.x[i];\n  __syncthreads();\n"
-              "  p.y[i] = __sinf(s[threadIdx.x ^ 1]) * table[i & 3];\n")},
+      {"constant table, __sinf, shared memory", kernel("__constant__ float table[4] = {1, 2, 3, 4};\n",
+                                                       "  __shared__ float s[128];\n  s[threadIdx.x] = p.x[i];\n  __syncthreads();\n"
+                                                       "  p.y[i] = __sinf(s[threadIdx.x ^ 1]) * table[i & 3];\n")},
       {"dynamic shared memory, shuffles, atomics",
        kernel("extern __shared__ float pool[];\n",
               "  pool[threadIdx.x] = p.x[i];\n  __syncthreads();\n  float v = pool[threadIdx.x ^ 64];\n"
@@ -90,9 +92,11 @@ TEST_F(Cubin, HonestOnesAreAdmitted) {
       {"functions that stay functions, a division",
        kernel("__device__ __noinline__ float f(float v, int n) { for (int k = 0; k < n; k++) v = v * v + 1 / v; return v; }\n",
               "  p.y[i] = f(p.x[i], p.n) + sqrtf(f(p.y[i], 3));\n")},
-      {"a switch becomes a jump table",
-       kernel("", "  float v = p.x[i];\n  switch (p.n) { case 1: v += 1; break; case 2: v *= v; break; case 3: v = 1 / v; break; case 4: v -= 8; break;"
-                  " case 5: v = sqrtf(v); break; case 6: v = exp2f(v); break; case 7: v = __cosf(v); break; case 8: v *= 9; break; }\n  p.y[i] = v;\n")},
+      {"a switch becomes a jump table", kernel("",
+                                               "  float v = p.x[i];\n  switch (p.n) { case 1: v += 1; break; case 2: v *= v; break; case "
+                                               "3: v = 1 / v; break; case 4: v -= 8; break;"
+                                               " case 5: v = sqrtf(v); break; case 6: v = exp2f(v); break; case 7: v = __cosf(v); break; "
+                                               "case 8: v *= 9; break; }\n  p.y[i] = v;\n")},
       {"a pointer to constant or global memory",
        kernel("__constant__ float t[8];\n", "  const float* q = p.n > 9 ? t : p.x;\n  p.y[i] = q[i & 7];\n")},
       {"expf and its like carry no tables", kernel("", "  p.y[i] = expf(p.x[i]) + logf(p.x[i]) + powf(p.x[i], 1.5f) + tanhf(p.x[i]);\n")},
@@ -109,8 +113,9 @@ TEST_F(Cubin, HonestOnesAreAdmitted) {
 TEST_F(Cubin, ResourcesAreReadFromTheImage) {
   std::string plan = kPlan;
   plan += "cluster = 2\n";
-  const auto image = build(kernel("", "  __shared__ float s[160];\n  float a[32];\n  for (int k = 0; k < 32; k++) a[k] = p.x[(i + k) % p.n];\n"
-                                      "  s[threadIdx.x] = a[p.n & 31];\n  __syncthreads();\n  p.y[i] = s[threadIdx.x ^ 1];\n",
+  const auto image = build(kernel("",
+                                  "  __shared__ float s[160];\n  float a[32];\n  for (int k = 0; k < 32; k++) a[k] = p.x[(i + k) % p.n];\n"
+                                  "  s[threadIdx.x] = a[p.n & 31];\n  __syncthreads();\n  p.y[i] = s[threadIdx.x ^ 1];\n",
                                   "__cluster_dims__(2) __launch_bounds__(128)"),
                            plan);
   ASSERT_TRUE(image) << said(image);
@@ -152,20 +157,24 @@ TEST_F(Cubin, OthersAreRefusedByName) {
       {kernel("__device__ float f(float v) { return v + 1; }\n__device__ float g(float v) { return v * 3; }\n",
               "  float (*q)(float) = p.n > 3 ? f : g;\n  p.y[i] = q(p.x[i]);\n"),
        "instruction", "indirect call"},
-      {kernel("struct B { __device__ virtual float f(float v) { return v; } };\nstruct C : B { __device__ float f(float v) override { return 2 * v; } };\n",
+      {kernel("struct B { __device__ virtual float f(float v) { return v; } };\nstruct C : B { __device__ float f(float v) override { "
+              "return 2 * v; } };\n",
               "  B b; C c; B* q = p.n > 3 ? &b : &c;\n  p.y[i] = q->f(p.x[i]);\n"),
        "writable_state", "virtual"},
-      {kernel("extern \"C\" __global__ void more(const __grid_constant__ forge_args p) { p.y[0] = 0; }\n", plain), "extra_export", "'more'"},
-      {kernel("static __global__ void hidden(float* y) { y[0] = 0; }\n__device__ void* keep() { return (void*)hidden; }\n", plain), "extra_export",
-       "hidden"},
+      {kernel("extern \"C\" __global__ void more(const __grid_constant__ forge_args p) { p.y[0] = 0; }\n", plain), "extra_export",
+       "'more'"},
+      {kernel("static __global__ void hidden(float* y) { y[0] = 0; }\n__device__ void* keep() { return (void*)hidden; }\n", plain),
+       "extra_export", "hidden"},
       {kernel("", plain, ""), "", ""},  // no bounds given: admitted
       {kernel("", plain, "__launch_bounds__(64)"), "block", "write __launch_bounds__(128)"},
       {kernel("", plain, "__block_size__((64))"), "", ""},
       {kernel("", plain, "__cluster_dims__(2) __launch_bounds__(128)"), "cluster", "__cluster_dims__ say 2"},
       {std::string(kHead) + "extern \"C\" __global__ void scale(const float* x, float* y) { y[0] = x[0]; }\n", "parameters", "forge_args"},
       {std::string(kHead) + "extern \"C\" __global__ void scale(forge_args p, int) { p.y[0] = 0; }\n", "parameters", "2 parameters"},
-      {std::string(kHead) + "extern \"C\" __global__ void scale(const float* x) { }\n", "parameters", "takes 8 bytes, and forge_args has 24"},
-      {std::string(kHead) + "extern \"C\" __global__ void other(const __grid_constant__ forge_args p) { p.y[0] = 0; }\n", "launch.toml", "`scale`"},
+      {std::string(kHead) + "extern \"C\" __global__ void scale(const float* x) { }\n", "parameters",
+       "takes 8 bytes, and forge_args has 24"},
+      {std::string(kHead) + "extern \"C\" __global__ void other(const __grid_constant__ forge_args p) { p.y[0] = 0; }\n", "launch.toml",
+       "`scale`"},
       {std::string(kHead) + "__global__ void scale(const __grid_constant__ forge_args p) { p.y[0] = 0; }\n", "launch.toml", "C++ name"},
       // Refused by the compiler already.
       {kernel("texture<float, 1> t;\n", plain), "kernel.cu", "texture"},
@@ -196,7 +205,9 @@ TEST_F(Cubin, OthersAreRefusedByName) {
 TEST_F(Cubin, OtherArchitecturesAndSeparateCompilationAreRefused) {
   const auto image = build(kernel("", "  p.y[i] = p.x[i];\n"));
   ASSERT_TRUE(image) << said(image);
-  const auto admit = [&](const std::string& bytes, const char* target) { return admit_cubin(bytes, image->plan, 24, *find_target(target)); };
+  const auto admit = [&](const std::string& bytes, const char* target) {
+    return admit_cubin(bytes, image->plan, 24, *find_target(target));
+  };
   ASSERT_TRUE(admit(image->bytes, "cuda:sm_90a"));
   const auto wrong = admit(image->bytes, "cuda:sm_100a");
   ASSERT_FALSE(wrong);
@@ -292,7 +303,9 @@ TEST_F(Cubin, LimitsEndACompilation) {
 }
 
 TEST_F(Cubin, NoBytesCrashTheReaders) {
-  const auto image = build(kernel("__constant__ float t[64];\n", "  __shared__ float s[128];\n  s[threadIdx.x] = t[i & 63];\n  __syncthreads();\n  p.y[i] = s[p.n & 127];\n"));
+  const auto image =
+      build(kernel("__constant__ float t[64];\n",
+                   "  __shared__ float s[128];\n  s[threadIdx.x] = t[i & 63];\n  __syncthreads();\n  p.y[i] = s[p.n & 127];\n"));
   ASSERT_TRUE(image) << said(image);
   const TargetSpec target = *find_target("cuda:sm_90a");
   int refused = 0;
@@ -312,7 +325,8 @@ TEST_F(Cubin, NoBytesCrashTheReaders) {
     for (std::uint64_t k = 0, n = 1 + random.below(4); k < n; ++k) bad[random.below(bad.size())] = static_cast<char>(random.next());
     read_all(bad);
   }
-  const std::uint64_t extremes[] = {0, 1, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, image->bytes.size()};
+  const std::uint64_t extremes[] = {
+      0, 1, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xffffffffffffffff, image->bytes.size()};
   std::uint64_t table = 0;
   std::memcpy(&table, image->bytes.data() + 0x28, 8);
   ASSERT_LT(table, image->bytes.size());
@@ -330,11 +344,14 @@ TEST_F(Cubin, NoBytesCrashTheReaders) {
 TEST(CompilerLog, WhatNvccSaysIsExplained) {
   const ProcessResult failed{.exit_code = 1};
   const auto detail = [&](const std::string& log) { return explain_failure(failed, log, {})->detail; };
-  EXPECT_EQ(detail("kernel.cu(7): warning: x\nkernel.cu(9): error: identifier \"q\" is undefined\n"), "kernel.cu(9): error: identifier \"q\" is undefined");
+  EXPECT_EQ(detail("kernel.cu(7): warning: x\nkernel.cu(9): error: identifier \"q\" is undefined\n"),
+            "kernel.cu(9): error: identifier \"q\" is undefined");
   EXPECT_EQ(detail("a.h(3): error: no\n          detected during instantiation of \"f<T>\" at line 12 of kernel.cu\n"),
             "a.h(3): error: no (kernel.cu, line 12)");
   EXPECT_EQ(detail("ptxas kernel.ptx, line 24; error   : Unknown modifier '.frob'\nptxas fatal   : aborted\n"),
             "ptxas kernel.ptx, line 24; error   : Unknown modifier '.frob'");
+  EXPECT_EQ(clean_log("ptxas /tmp/b1/tmpxft_00002ea4_00000000-6_kernel.ptx, line 24; tmpxft_", "/tmp/b1"),
+            "ptxas kernel.ptx, line 24; tmpxft_");
   EXPECT_EQ(explain_failure(failed, "nvcc error   : 'cicc' died due to signal 24 (CPU time limit)\n", {})->reason, Reason::build_timeout);
 }
 

@@ -12,7 +12,9 @@
 namespace forge {
 namespace {
 
-std::string fixture(const std::string& name) { return *read_file(fs::path(FORGE_SOURCE_DIR) / "tests/fixtures/cuda" / name / (name + ".sass")); }
+std::string fixture(const std::string& name) {
+  return *read_file(fs::path(FORGE_SOURCE_DIR) / "tests/fixtures/cuda" / name / (name + ".sass"));
+}
 
 Signature signature(const std::string& mnemonic, Scope scope, std::int64_t min) {
   Signature s;
@@ -82,10 +84,12 @@ TEST(Sass, NoTextCrashesTheParser) {
   Random random(5);
   for (int trial = 0; trial < 600; ++trial) {
     std::string bad = good;
-    for (int k = 0; k < 40; ++k) bad[random.below(bad.size())] = static_cast<char>(random.below(4) ? " \n;:/*@`(x"[random.below(10)] : random.next());
+    for (int k = 0; k < 40; ++k)
+      bad[random.below(bad.size())] = static_cast<char>(random.below(4) ? " \n;:/*@`(x"[random.below(10)] : random.next());
     EXPECT_LE(sass_mix(bad).loops.size(), 4u);
   }
-  for (const char* text : {"", "\n", "/*", "/**/;", "/*0*/;", "/*0*/ @P0;", "/*0*/ BRA `(;", "/*0*/ BRA 0x ;", "Function : ", ":", "/*0*/ @ ;", "/*ffffffffffffffffff*/ A ;"})
+  for (const char* text : {"", "\n", "/*", "/**/;", "/*0*/;", "/*0*/ @P0;", "/*0*/ BRA `(;", "/*0*/ BRA 0x ;", "Function : ", ":",
+                           "/*0*/ @ ;", "/*ffffffffffffffffff*/ A ;"})
     sass_mix(text);
 }
 
@@ -95,8 +99,12 @@ class SassOfImage : public ::testing::Test {
     static const auto compiler = find_cuda_compiler();
     if (!compiler) GTEST_SKIP() << compiler.error().text();
     const fs::path folder = fs::path(FORGE_SOURCE_DIR) / "tests/fixtures/cuda/gemm";
-    const KernelPackage p{.source_name = "kernel.cu", .source = *read_file(folder / "kernel.cu"), .plan_text = *read_file(folder / "launch.toml"), .origin = "gemm"};
-    static const auto image = Builder(**compiler, {}).build(p, *parse_definition(*read_file(folder / "definition.json"), "d"), *find_target("cuda:sm_90a"));
+    const KernelPackage p{.source_name = "kernel.cu",
+                          .source = *read_file(folder / "kernel.cu"),
+                          .plan_text = *read_file(folder / "launch.toml"),
+                          .origin = "gemm"};
+    static const auto image =
+        Builder(**compiler, {}).build(p, *parse_definition(*read_file(folder / "definition.json"), "d"), *find_target("cuda:sm_90a"));
     ASSERT_TRUE(image) << image.error().detail;
     cubin = image->bytes;
   }

@@ -157,10 +157,11 @@ TEST(ConcreteMap, RefusedWithTheField) {
 // What the arithmetic would overflow on must be refused too, whatever the numbers.
 TEST(ConcreteMap, ExtremeNumbersAreRefusedNotMultiplied) {
   for (const char* dim : {"4294967296", "9223372036854775807", "2147483647 * 2147483647"})
-    for (const char* strides : {"", "strides = [549755813880, 549755813880, 549755813880, 549755813880]\n",
-                                "strides = [9223372036854775807, 8, 8, 8]\n"}) {
+    for (const char* strides :
+         {"", "strides = [549755813880, 549755813880, 549755813880, 549755813880]\n", "strides = [9223372036854775807, 8, 8, 8]\n"}) {
       std::string text = replaced(kPlan, "dims = [\"K\", \"M\"]\nbox = [64, 128]", "dims = [64, D, D, D, D]\nS_box = [64, 1, 1, 1, 1]");
-      for (std::size_t at = text.find("D,"); at != std::string::npos; at = text.find("D,")) text.replace(at, 1, std::string("\"") + dim + "\"");
+      for (std::size_t at = text.find("D,"); at != std::string::npos; at = text.find("D,"))
+        text.replace(at, 1, std::string("\"") + dim + "\"");
       text = replaced(replaced(text, "D]", std::string("\"") + dim + "\"]"), "S_", strides);
       const auto plan = numbers(text);
       ASSERT_FALSE(plan) << text;
