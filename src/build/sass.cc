@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A listing becomes functions of lines; their loops are found as an x86 image's are (natural_loops.cc). A kernel that is fed by
-// barriers spins on them inside its main loop: loops that do no work are taken out first, so that the loop around them is seen.
+// barriers spins on them inside its main loop: loops that only wait or take turns are taken out first, so that the loop around them
+// is seen.
 #include "build/sass.h"
 
 #include <elf.h>
@@ -157,28 +158,51 @@ CodeRegion region_of(const SassFunction& f) {
   return region;
 }
 
-// Innermost loops that do work.
-std::vector<CodeLoop> working_loops(CodeRegion& region) {
-  std::vector<CodeLoop> out;
-  for (int round = 0; round < 8; ++round) {
+// What the compiler makes around one instruction that wants its operands in uniform registers: one lane is elected a turn.
+bool is_turn_taking(const SassFunction& f, const CodeLoop& loop) {
+  return loop.lines.size() <= 16 && loop.heat < 2 && std::any_of(loop.lines.begin(), loop.lines.end(), [&](std::uint32_t i) {
+           return is(f.lines[i].mnemonic, {"vote", "voteu", "elect"});
+         });
+}
+
+// Without its jumps back, so that the loop around it becomes an innermost one.
+void take_out(CodeRegion& region, const CodeLoop& loop) {
+  const std::uint64_t head = region.lines[loop.head].offset;
+  for (const std::uint32_t i : loop.lines) {
+    CodeLine& l = region.lines[i];
+    if (!l.known_target || l.target != head) continue;
+    l.flow = l.flow == CodeLine::Flow::conditional ? CodeLine::Flow::next : CodeLine::Flow::stop;
+    l.known_target = false;
+  }
+}
+
+// Innermost loops that do work; of a function with matrix instructions at least one that holds some, if any does.
+std::vector<CodeLoop> working_loops(const SassFunction& f, CodeRegion& region) {
+  const auto has_matrix = [&](std::uint32_t i) { return is_matrix(f.lines[i].mnemonic); };
+  const bool matrix = std::any_of(f.lines.begin(), f.lines.end(), [](const SassLine& l) { return is_matrix(l.mnemonic); });
+  std::vector<CodeLoop> out, inner;
+  for (int round = 0; round < 12; ++round) {
     out.clear();
-    bool dropped = false;
+    bool changed = false;
     for (CodeLoop& loop : innermost_loops(region)) {
-      if (loop.heat >= 1) {
+      if (loop.heat >= 1 && !is_turn_taking(f, loop)) {
         out.push_back(std::move(loop));
         continue;
       }
-      const std::uint64_t head = region.lines[loop.head].offset;
-      for (const std::uint32_t i : loop.lines) {
-        CodeLine& l = region.lines[i];
-        if (!l.known_target || l.target != head) continue;
-        l.flow = l.flow == CodeLine::Flow::conditional ? CodeLine::Flow::next : CodeLine::Flow::stop;
-        l.known_target = false;
-        dropped = true;
-      }
+      take_out(region, loop);
+      changed = true;
     }
-    if (!dropped) break;
+    if (changed) continue;
+    const bool found =
+        std::any_of(out.begin(), out.end(), [&](const CodeLoop& l) { return std::any_of(l.lines.begin(), l.lines.end(), has_matrix); });
+    if (!matrix || found || out.empty()) break;
+    for (CodeLoop& loop : out) {
+      take_out(region, loop);
+      inner.push_back(std::move(loop));
+    }
+    out.clear();
   }
+  out.insert(out.end(), std::make_move_iterator(inner.begin()), std::make_move_iterator(inner.end()));
   return out;
 }
 
@@ -228,7 +252,7 @@ InstructionMix mix_of(const std::vector<SassFunction>& functions) {
       mix.widest_vector_bits = std::max(mix.widest_vector_bits, access_bits(l.mnemonic));
     }
     CodeRegion region = region_of(f);
-    for (CodeLoop& loop : working_loops(region)) found.push_back({&f, std::move(loop)});
+    for (CodeLoop& loop : working_loops(f, region)) found.push_back({&f, std::move(loop)});
   }
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.loop.heat > b.loop.heat; });
   for (std::size_t i = 0; i < std::min(found.size(), kHotLoops); ++i) {

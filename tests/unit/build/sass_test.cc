@@ -79,6 +79,18 @@ TEST(Sass, SmallListings) {
   EXPECT_TRUE(check_signature(signature("hgmma*", Scope::hot_loop, 1), mix).ok);
 }
 
+// As in a kernel whose copies and products share a loop.
+TEST(Sass, TurnsTakenForUniformRegistersAreNoHotLoops) {
+  const InstructionMix mix = sass_mix(
+      "k:\n.L_0:\n/*0000*/ SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2], R3 ;\n.L_9:\n/*0010*/ @!P0 BRA `(.L_0) ;\n"
+      "/*0020*/ HGMMA.64x128x16.F32 R24, gdesc[UR8], R24 ;\n.L_1:\n/*0030*/ @P0 ELECT P1, URZ, PT ;\n/*0040*/ @P1 R2UR UR15, R11 ;\n"
+      "/*0050*/ UTMALDG.2D [UR12], [UR8] ;\n/*0060*/ @P0 BRA.U.ANY `(.L_1) ;\n/*0070*/ @P2 BRA `(.L_0) ;\n/*0080*/ EXIT ;\n");
+  ASSERT_EQ(mix.loops.size(), 1u);
+  EXPECT_EQ(mix.loops[0].instructions, 8);
+  EXPECT_EQ(mix.hot.at("hgmma.64x128x16.f32"), 1);
+  EXPECT_EQ(mix.hot.at("utmaldg.2d"), 1);
+}
+
 TEST(Sass, NoTextCrashesTheParser) {
   const std::string good = fixture("split_k").substr(0, 6000);
   Random random(5);
