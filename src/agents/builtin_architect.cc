@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kLabBatch = 4;     // alternatives per job
 constexpr std::size_t kPerDecision = 2;  // of one decision in a batch, so that a long list of values starves no other
+constexpr double kTie = 0.01;            // gains closer than this are alike: the simpler change is taken
 constexpr double kSmallest = 0.005;      // a lab's job has few samples: less is noise whatever the floor
 
 // One step away from a base: the values to set, the first decision being the one that is meant.
@@ -289,14 +290,16 @@ Result<std::optional<Step>> BuiltinArchitect::next_step(const PlanRequest& reque
       packages.push_back(p);
     }
     FORGE_TRY_ASSIGN(const auto timed, request.lab->time(packages));
-    double gain = 1 + std::max(request.floor.ratio, kSmallest);
+    const double least = 1 + std::max(request.floor.ratio, kSmallest);
+    double gain = least;
     std::optional<Step> winner;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       m_tried.insert(structure_of(m_blueprint, applied(batch[i])));
       const bool ran = told_apart(timed, i + 1);
-      if (batch[i].changes.size() == 1)
-        m_lab[batch[i].changes.front()] = {structure_of(m_blueprint, base), ran ? timed[i + 1].against_first : 0};
-      if (ran && timed[i + 1].against_first > gain) gain = timed[i + 1].against_first, winner = batch[i];
+      const double seen_gain = ran ? timed[i + 1].against_first : 0;
+      if (batch[i].changes.size() == 1) m_lab[batch[i].changes.front()] = {structure_of(m_blueprint, base), seen_gain};
+      const double simpler = winner ? kTie * (double(batch[i].changes.size()) - double(winner->changes.size())) : 0;
+      if (seen_gain > least && seen_gain > gain + simpler) gain = seen_gain, winner = batch[i];
     }
     if (!winner) continue;
     // Those that gained too, but less, stay open: around the new base they come first.

@@ -267,6 +267,31 @@ TEST(Architect, TheLabPicksTheAlternativeThatGains) {
   EXPECT_FALSE(*architect->revise(request));
 }
 
+// store=nontemporal needs pass=one as well, and gains no more than a wide tile: the single change is taken.
+TEST(Architect, OfTwoThatGainAlikeTheSimplerIsTaken) {
+  struct EvenLab final : Lab {
+    Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>& packages) override {
+      std::vector<Diagnostic> out;
+      for (const auto& p : packages) {
+        const bool streams = p.source.find("nontemporal") != p.source.npos, wide = p.source.find("tile=8") != p.source.npos;
+        const double gain = streams ? 1.105 : wide ? 1.1 : 1;
+        out.push_back({.label = p.origin, .ran = true, .problem = {}, .seconds = 1 / gain, .against_first = gain, .image_sha = {}});
+      }
+      return out;
+    }
+    bool may_go_on() const override { return true; }
+  } lab;
+  auto architect = make_builtin_architect(toy_blueprint());
+  ReviseRequest request;
+  request.first = toy_request();
+  request.first.lab = &lab;
+  accept(request, *architect->plan(request.first), true);
+  const auto revised = architect->revise(request);
+  ASSERT_TRUE(revised && *revised);
+  EXPECT_EQ(by_name(**revised)["tile"].choice, "8");
+  EXPECT_EQ(by_name(**revised)["store"].choice, "regular");
+}
+
 // Two changes of 0.4 % each, which no job tells from noise; together they are worth a plan.
 TEST(Architect, SmallGainsAreTriedTogether) {
   struct SlightLab final : Lab {
