@@ -65,49 +65,16 @@ Status add_buffers(ComposedCall& call, const CallSpec& spec) {
   return {};
 }
 
-// The buffer bound to a tensor of that name, inputs first.
-const SharedBuffer* tensor_buffer(const CallSpec& spec, const std::string& name) {
-  for (std::size_t i = 0; i < spec.input_specs.size() && i < spec.inputs.size(); ++i)
-    if (spec.input_specs[i].name == name) return spec.inputs[i].buffer;
-  for (std::size_t i = 0; i < spec.output_specs.size() && i < spec.outputs.size(); ++i)
-    if (spec.output_specs[i].name == name) return spec.outputs[i].buffer;
-  return nullptr;
-}
-
 Result<std::uint64_t> field_value(const CallSpec& spec, const ArgField& f) {
-  auto missing = [&] { return fail(Error{.code = Code::internal, .message = "the call has no value for an argument", .field = f.name}); };
-  switch (f.kind) {
-    case ArgField::Kind::tensor: {
-      const SharedBuffer* b = tensor_buffer(spec, f.name);
-      if (!b) return missing();
-      return reinterpret_cast<std::uint64_t>(b->data());
-    }
-    case ArgField::Kind::workspace:
-      for (std::size_t i = 0; i < spec.plan.workspaces.size() && i < spec.workspaces.size(); ++i)
-        if (spec.plan.workspaces[i].name == f.name)
-          return spec.workspaces[i].buffer ? reinterpret_cast<std::uint64_t>(spec.workspaces[i].buffer->data()) : 0;
-      return missing();
-    case ArgField::Kind::axis:
-      for (const auto& [name, value] : spec.axes)
-        if (name == f.name) return static_cast<std::uint64_t>(value);
-      return missing();
-    case ArgField::Kind::let:
-      for (const auto& [name, value] : spec.plan.lets)
-        if (name == f.name) return static_cast<std::uint64_t>(value);
-      return missing();
-    case ArgField::Kind::scalar: {
-      std::size_t nth = 0;
-      for (const auto& t : spec.input_specs) {
-        if (!t.scalar) continue;
-        if (t.name == f.name) return nth < spec.scalars.size() ? Result<std::uint64_t>(scalar_bits(t.dtype, spec.scalars[nth])) : missing();
-        ++nth;
-      }
-      return missing();
-    }
-    case ArgField::Kind::map:
-      break;
+  const auto address = [](const Binding& b) { return b.buffer ? reinterpret_cast<std::uint64_t>(b.buffer->data()) : 0; };
+  if (f.kind == ArgField::Kind::tensor) {
+    if (const Binding* b = tensor_binding(spec, f.name); b && b->buffer) return address(*b);
+  } else if (f.kind == ArgField::Kind::workspace) {
+    if (const Binding* b = workspace_binding(spec, f.name)) return address(*b);
+  } else if (const auto value = value_of(spec, f)) {
+    return *value;
   }
-  return missing();
+  return fail(Error{.code = Code::internal, .message = "the call has no value for an argument", .field = f.name});
 }
 
 Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buffer, const std::vector<std::int64_t>* shape,
@@ -139,6 +106,46 @@ const T* at(const std::vector<T>& v, std::size_t i) {
 }
 
 }  // namespace
+
+const Binding* tensor_binding(const CallSpec& spec, const std::string& name) {
+  for (std::size_t i = 0; i < spec.input_specs.size() && i < spec.inputs.size(); ++i)
+    if (spec.input_specs[i].name == name) return &spec.inputs[i];
+  for (std::size_t i = 0; i < spec.output_specs.size() && i < spec.outputs.size(); ++i)
+    if (spec.output_specs[i].name == name) return &spec.outputs[i];
+  return nullptr;
+}
+
+const Binding* workspace_binding(const CallSpec& spec, const std::string& name) {
+  for (std::size_t i = 0; i < spec.plan.workspaces.size() && i < spec.workspaces.size(); ++i)
+    if (spec.plan.workspaces[i].name == name) return &spec.workspaces[i];
+  return nullptr;
+}
+
+std::optional<std::uint64_t> value_of(const CallSpec& spec, const ArgField& f) {
+  if (f.kind == ArgField::Kind::axis || f.kind == ArgField::Kind::let) {
+    for (const auto& [name, value] : f.kind == ArgField::Kind::axis ? spec.axes : spec.plan.lets)
+      if (name == f.name) return static_cast<std::uint64_t>(value);
+  } else if (f.kind == ArgField::Kind::scalar) {
+    std::size_t nth = 0;
+    for (const auto& t : spec.input_specs) {
+      if (!t.scalar) continue;
+      if (t.name == f.name && nth < spec.scalars.size()) return scalar_bits(t.dtype, spec.scalars[nth]);
+      ++nth;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<std::uint64_t>> input_scalars(const CallSpec& spec) {
+  std::vector<std::uint64_t> bits;
+  std::size_t nth = 0;
+  for (const TensorSpec& t : spec.input_specs) {
+    if (t.scalar && nth >= spec.scalars.size())
+      return fail(Error{.code = Code::internal, .message = "the call has no value for a scalar", .field = t.name});
+    bits.push_back(t.scalar ? scalar_bits(t.dtype, spec.scalars[nth++]) : 0);
+  }
+  return bits;
+}
 
 DlpackType dlpack_type(DType t) {
   const auto width = static_cast<std::uint8_t>(bits(t));
@@ -219,16 +226,10 @@ Result<ComposedCall> compose_expert_call(const CallSpec& spec) {
   ComposedCall call{.message = std::make_unique<wire::Prepare>()};
   wire::Prepare& m = *call.message;
   FORGE_TRY(add_buffers(call, spec));
-  std::size_t scalar = 0;
+  FORGE_TRY_ASSIGN(const auto scalars, input_scalars(spec));
   for (std::size_t i = 0; i < spec.input_specs.size(); ++i) {
-    const TensorSpec& t = spec.input_specs[i];
-    std::uint64_t value = 0;
-    if (t.scalar) {
-      if (scalar >= spec.scalars.size())
-        return fail(Error{.code = Code::internal, .message = "the call has no value for a scalar", .field = t.name});
-      value = scalar_bits(t.dtype, spec.scalars[scalar++]);
-    }
-    FORGE_TRY(add_tensor(m, t, i < spec.inputs.size() ? spec.inputs[i].buffer : nullptr, at(spec.input_shapes, i), value));
+    FORGE_TRY(
+        add_tensor(m, spec.input_specs[i], i < spec.inputs.size() ? spec.inputs[i].buffer : nullptr, at(spec.input_shapes, i), scalars[i]));
     ++m.input_count;
   }
   for (std::size_t i = 0; i < spec.output_specs.size(); ++i) {

@@ -28,7 +28,9 @@ void need(ComposedCudaCall& call, const std::string& role, const Binding& b) {
 }
 
 void need_all(ComposedCudaCall& call, const CallSpec& spec) {
-  const auto name = [](const std::vector<TensorSpec>& specs, std::size_t i) { return i < specs.size() ? specs[i].name : std::to_string(i); };
+  const auto name = [](const std::vector<TensorSpec>& specs, std::size_t i) {
+    return i < specs.size() ? specs[i].name : std::to_string(i);
+  };
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) need(call, "input " + name(spec.input_specs, i), spec.inputs[i]);
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) need(call, "output " + name(spec.output_specs, i), spec.outputs[i]);
   for (std::size_t i = 0; i < spec.workspaces.size(); ++i)
@@ -37,20 +39,6 @@ void need_all(ComposedCudaCall& call, const CallSpec& spec) {
 
 wire::Place place_of(const Binding& b, std::int64_t more = 0) {
   return {b.device->id(), b.device->offset() + b.offset + static_cast<std::uint64_t>(more)};
-}
-
-const Binding* tensor_binding(const CallSpec& spec, const std::string& name) {
-  for (std::size_t i = 0; i < spec.input_specs.size() && i < spec.inputs.size(); ++i)
-    if (spec.input_specs[i].name == name) return &spec.inputs[i];
-  for (std::size_t i = 0; i < spec.output_specs.size() && i < spec.outputs.size(); ++i)
-    if (spec.output_specs[i].name == name) return &spec.outputs[i];
-  return nullptr;
-}
-
-const Binding* workspace_binding(const CallSpec& spec, const std::string& name) {
-  for (std::size_t i = 0; i < spec.plan.workspaces.size() && i < spec.workspaces.size(); ++i)
-    if (spec.plan.workspaces[i].name == name) return &spec.workspaces[i];
-  return nullptr;
 }
 
 const Binding* map_binding(const CallSpec& spec, const ConcreteMap& map) {
@@ -102,7 +90,8 @@ Status add_map(wire::CudaPrepare& m, const CallSpec& spec, const ConcreteMap& ma
     return {};
   }
   const Im2colSpec& c = *map.im2col;
-  if (c.lower.size() > wire::k_max_map_rank || c.upper.size() > wire::k_max_map_rank) return bad(Code::internal, "a map's corners are too many", name);
+  if (c.lower.size() > wire::k_max_map_rank || c.upper.size() > wire::k_max_map_rank)
+    return bad(Code::internal, "a map's corners are too many", name);
   out.im2col = 1;
   std::copy(c.lower.begin(), c.lower.end(), out.lower);
   std::copy(c.upper.begin(), c.upper.end(), out.upper);
@@ -114,7 +103,8 @@ Status add_map(wire::CudaPrepare& m, const CallSpec& spec, const ConcreteMap& ma
 Status add_patch(wire::CudaPrepare& m, const Binding* b, const ArgField& field) {
   if (!b) return bad(Code::internal, "the call has no memory for an argument", field.name);
   if (!b->device) return {};  // a workspace of no bytes: a null pointer
-  if (m.patch_count == wire::k_max_places) return bad(Code::bad_input, fmt::format("more than {} pointers", wire::k_max_places), field.name);
+  if (m.patch_count == wire::k_max_places)
+    return bad(Code::bad_input, fmt::format("more than {} pointers", wire::k_max_places), field.name);
   m.patches[m.patch_count++] = {static_cast<std::uint32_t>(field.offset), 0, place_of(*b)};
   return {};
 }
@@ -122,44 +112,34 @@ Status add_patch(wire::CudaPrepare& m, const Binding* b, const ArgField& field) 
 Status add_field(wire::CudaPrepare& m, const CallSpec& spec, const ArgField& field) {
   if (field.offset > spec.layout.bytes || spec.layout.bytes - field.offset < field.bytes)
     return bad(Code::internal, "an argument outside its struct", field.name);
-  const auto put = [&](std::uint64_t value) -> Status {
-    std::memcpy(m.args + field.offset, &value, std::min<std::size_t>(field.bytes, 8));
-    return {};
-  };
   switch (field.kind) {
     case ArgField::Kind::tensor:
       return add_patch(m, tensor_binding(spec, field.name), field);
     case ArgField::Kind::workspace:
       return add_patch(m, workspace_binding(spec, field.name), field);
     case ArgField::Kind::map:
-      if (const auto i = static_cast<std::size_t>(field.index); i < spec.plan.maps.size()) return add_map(m, spec, spec.plan.maps[i], field);
+      if (const auto i = static_cast<std::size_t>(field.index); i < spec.plan.maps.size())
+        return add_map(m, spec, spec.plan.maps[i], field);
       break;
     case ArgField::Kind::axis:
-      for (const auto& [name, value] : spec.axes)
-        if (name == field.name) return put(static_cast<std::uint64_t>(value));
-      break;
     case ArgField::Kind::let:
-      for (const auto& [name, value] : spec.plan.lets)
-        if (name == field.name) return put(static_cast<std::uint64_t>(value));
-      break;
-    case ArgField::Kind::scalar: {
-      std::size_t nth = 0;
-      for (const auto& t : spec.input_specs) {
-        if (!t.scalar) continue;
-        if (t.name == field.name && nth < spec.scalars.size()) return put(scalar_bits(t.dtype, spec.scalars[nth]));
-        ++nth;
+    case ArgField::Kind::scalar:
+      if (const auto value = value_of(spec, field)) {
+        std::memcpy(m.args + field.offset, &*value, std::min<std::size_t>(field.bytes, 8));
+        return {};
       }
       break;
-    }
   }
   return bad(Code::internal, "the call has no value for an argument", field.name);
 }
 
 Status add_launch(wire::CudaPrepare& m, const ConcreteLaunch& l, const std::map<std::string, std::uint32_t>& entries) {
   const std::string where = fmt::format("launch[{}]", m.launch_count);
-  if (m.launch_count == wire::k_max_launches) return bad(Code::bad_input, fmt::format("more than {} launches", wire::k_max_launches), where);
+  if (m.launch_count == wire::k_max_launches)
+    return bad(Code::bad_input, fmt::format("more than {} launches", wire::k_max_launches), where);
   const auto entry = entries.find(l.entry);
-  if (entry == entries.end()) return bad(Code::bad_input, fmt::format("'{}' is not an entry that the image was loaded with", l.entry), where + ".entry");
+  if (entry == entries.end())
+    return bad(Code::bad_input, fmt::format("'{}' is not an entry that the image was loaded with", l.entry), where + ".entry");
   if (l.grid <= 0 || l.grid > 0x7fffffff) return bad(Code::bad_input, fmt::format("{} is out of range", l.grid), where + ".grid");
   if (l.block < 1 || l.block > 1024) return bad(Code::bad_input, fmt::format("{} threads are out of range", l.block), where + ".block");
   if (l.cluster < 1 || l.cluster > 8 || l.grid % l.cluster != 0)
@@ -175,7 +155,8 @@ Status add_launch(wire::CudaPrepare& m, const ConcreteLaunch& l, const std::map<
   return {};
 }
 
-Status add_tensor(wire::CudaPrepare& m, const TensorSpec& t, const Binding* b, const std::vector<std::int64_t>* shape, std::uint64_t scalar) {
+Status add_tensor(wire::CudaPrepare& m, const TensorSpec& t, const Binding* b, const std::vector<std::int64_t>* shape,
+                  std::uint64_t scalar) {
   const std::uint32_t i = m.input_count + m.output_count;
   if (i == wire::k_max_tensors) return bad(Code::bad_input, fmt::format("more than {} tensors", wire::k_max_tensors), t.name);
   wire::CudaTensor& out = m.tensors[i];
@@ -223,15 +204,9 @@ Result<ComposedCudaCall> compose_cuda_expert_call(const CallSpec& spec) {
   ComposedCudaCall call{.message = std::make_unique<wire::CudaPrepare>()};
   wire::CudaPrepare& m = *call.message;
   need_all(call, spec);
-  std::size_t scalar = 0;
+  FORGE_TRY_ASSIGN(const auto scalars, input_scalars(spec));
   for (std::size_t i = 0; i < spec.input_specs.size(); ++i) {
-    const TensorSpec& t = spec.input_specs[i];
-    std::uint64_t value = 0;
-    if (t.scalar) {
-      if (scalar >= spec.scalars.size()) return bad(Code::internal, "the call has no value for a scalar", t.name);
-      value = scalar_bits(t.dtype, spec.scalars[scalar++]);
-    }
-    FORGE_TRY(add_tensor(m, t, at(spec.inputs, i), at(spec.input_shapes, i), value));
+    FORGE_TRY(add_tensor(m, spec.input_specs[i], at(spec.inputs, i), at(spec.input_shapes, i), scalars[i]));
     ++m.input_count;
   }
   for (std::size_t i = 0; i < spec.output_specs.size(); ++i) {

@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds one expert of a GPU: a shared object behind include/forge/expert.h that has use_stream, and the tensors of one planned call.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
-#include "forge/expert.h"
 #include "runner/cuda_serve.h"
+#include "runner/expert_plugin.h"
 
 namespace forge {
 namespace {
 
-std::string text_or(const char* text, const char* otherwise) { return text && *text ? text : otherwise; }
-
-template <class F>
-Answer guarded(const char* what, F&& f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return {wire::Outcome::out_of_memory, fmt::format("{}: out of memory", what)};
-  } catch (const std::exception& e) {
-    return {wire::Outcome::refused, fmt::format("{}: {}", what, e.what())};
-  } catch (...) {
-    return {wire::Outcome::refused, fmt::format("{}: threw something", what)};
-  }
-}
-
 class ServedCudaExpert final : public CudaServed {
  public:
-  ServedCudaExpert(CudaVehicle& vehicle, const forge_expert_v1* api, void* self) : m_vehicle(vehicle), m_api(api), m_self(self) {}
+  ServedCudaExpert(CudaVehicle& vehicle, ExpertPlugin plugin) : m_vehicle(vehicle), m_plugin(plugin) {}
 
   Answer prepare(const wire::CudaPrepare& p, const CudaImports& imports) override {
     if (p.slot != 0) return {wire::Outcome::refused, "an expert has slot 0 only; its batches repeat that"};
@@ -52,14 +34,7 @@ class ServedCudaExpert final : public CudaServed {
       }
       m_tensors[i] = {t.name, data, t.code, t.bits, t.rank, t.shape};
     }
-    const auto inputs = static_cast<std::int32_t>(p.input_count), outputs = static_cast<std::int32_t>(p.output_count);
-    const Answer a = guarded("plan", [&]() -> Answer {
-      if (m_api->plan(m_self, m_tensors, inputs, m_tensors + p.input_count, outputs) != 0)
-        return {wire::Outcome::refused, "plan: " + text_or(m_api->error(m_self), "refused without a reason")};
-      if (m_api->prepare && m_api->prepare(m_self) != 0)
-        return {wire::Outcome::refused, "prepare: " + text_or(m_api->error(m_self), "failed without a reason")};
-      return {};
-    });
+    const Answer a = m_plugin.plan(m_tensors, p.input_count, m_tensors + p.input_count, p.output_count);
     const Answer waited = m_vehicle.wait();
     if (a.outcome != wire::Outcome::ok) return a;
     m_planned = waited.outcome == wire::Outcome::ok;
@@ -70,25 +45,14 @@ class ServedCudaExpert final : public CudaServed {
 
   Answer queue(std::uint32_t) override {
     if (!m_planned) return {wire::Outcome::refused, "called before a plan"};
-    return guarded("run", [&]() -> Answer {
-      if (m_api->run(m_self) != 0) return {wire::Outcome::refused, "run: " + text_or(m_api->error(m_self), "failed without a reason")};
-      return {};
-    });
+    return m_plugin.run();
   }
 
-  void describe(wire::Reply& reply) const override {
-    reply.composed = m_api->composed != 0;
-    reply.allocates = m_api->allocates_in_run != 0;
-    guarded("describe", [&]() -> Answer {
-      copy_text(reply.text, text_or(m_api->describe ? m_api->describe(m_self) : nullptr, m_api->name));
-      return {};
-    });
-  }
+  void describe(wire::Reply& reply) const override { m_plugin.describe(reply); }
 
  private:
   CudaVehicle& m_vehicle;
-  const forge_expert_v1* m_api;
-  void* m_self;
+  ExpertPlugin m_plugin;
   bool m_planned = false;
   wire::CudaTensor m_wire[wire::k_max_tensors];  // owns names, shapes and scalars that the views point to
   forge_tensor m_tensors[wire::k_max_tensors] = {};
@@ -97,27 +61,10 @@ class ServedCudaExpert final : public CudaServed {
 }  // namespace
 
 Result<std::unique_ptr<CudaServed>> serve_cuda_expert(CudaVehicle& vehicle, const std::string& path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return fail(Code::unsupported, text_or(dlerror(), "dlopen failed"));
-  auto* door = reinterpret_cast<const forge_expert_v1* (*)()>(dlsym(library, "forge_expert"));
-  if (!door) return fail(Code::unsupported, path + " has no forge_expert()");
-  std::unique_ptr<CudaServed> served;
-  const Answer a = guarded("create", [&]() -> Answer {
-    const forge_expert_v1* api = door();
-    if (!api || api->version != FORGE_EXPERT_VERSION)
-      return {wire::Outcome::load_failed, fmt::format("{} speaks expert ABI {}, not {}", path, api ? api->version : 0, FORGE_EXPERT_VERSION)};
-    if (!api->create || !api->plan || !api->run || !api->error || !api->use_stream)
-      return {wire::Outcome::load_failed, path + " leaves functions out (a GPU's expert needs use_stream)"};
-    const std::int32_t core = 0;
-    void* self = api->create(1, &core);
-    if (!self) return {wire::Outcome::load_failed, path + ": create() failed"};
-    if (api->use_stream(self, vehicle.stream()) != 0)
-      return {wire::Outcome::load_failed, text_or(api->error(self), "use_stream() failed without a reason")};
-    served = std::make_unique<ServedCudaExpert>(vehicle, api, self);
-    return {};
-  });
-  if (a.outcome != wire::Outcome::ok) return fail(Code::unsupported, a.text);
-  return served;
+  ExpertPlugin plugin;
+  if (const Answer a = ExpertPlugin::open(path, {0}, vehicle.stream(), plugin); a.outcome != wire::Outcome::ok)
+    return fail(Code::unsupported, a.text);
+  return std::make_unique<ServedCudaExpert>(vehicle, plugin);
 }
 
 }  // namespace forge
