@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "forge/fill.h"
-#include "forge/oracle.h"
+#include "oracle_door.h"
 
 namespace {
 
@@ -75,9 +75,3 @@ int32_t adversarial(const forge_tensor* inputs, int32_t input_count, uint64_t se
 }
 
 }  // namespace
-
-#define FORGE_ORACLE(name)                                                                  \
-  extern "C" const forge_oracle_v1* forge_oracle(void) {                                    \
-    static const forge_oracle_v1 oracle{FORGE_ORACLE_VERSION, name, expected, adversarial}; \
-    return &oracle;                                                                         \
-  }
