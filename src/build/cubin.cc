@@ -105,8 +105,8 @@ class CubinAdmission {
 
   void run() {
     check_architecture();
+    for (const std::string& e : m_entries) check_entry_symbol(e);  // first: a launch that names what is not there is the plan's fault
     for (const ElfSymbol& s : m_object.symbols) check_symbol(s);
-    for (const std::string& e : m_entries) check_entry_symbol(e);
     check_states();
     for (const ElfSection& s : m_object.sections) check_section(s);
     for (const std::string& e : m_entries) check_entry(e);
