@@ -25,7 +25,7 @@ struct ElfSection {
 struct ElfSymbol {
   std::string_view name;
   std::uint8_t type = 0, binding = 0, visibility = 0, other = 0;  // other: st_other whole
-  std::uint16_t section = 0;  // as in the file: 0 undefined, 0xfff1 absolute, 0xfff2 common
+  std::uint16_t section = 0;                                      // as in the file: 0 undefined, 0xfff1 absolute, 0xfff2 common
   std::uint64_t value = 0, size = 0;
 };
 
@@ -42,7 +42,7 @@ struct ElfRelocations {
 };
 
 struct ElfObject {
-  std::uint32_t flags = 0;           // e_flags
+  std::uint32_t flags = 0;  // e_flags
   std::uint8_t abi_version = 0;
   std::vector<ElfSection> sections;  // index as in the file
   std::vector<ElfSymbol> symbols;    // index as in the file

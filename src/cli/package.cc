@@ -114,8 +114,8 @@ int promote(Context& c, const Flags& f) {
   const auto g = vault->find(f.id);
   if (!g) return c.fail(g.error());
   if (const auto done = vault->promote(g->operator_name, g->target, g->id); !done) return c.fail(done.error());
-  c.out(fmt::format("{} is promoted for {} on {}; build on it with: forge run {} --reference gen:{}", g->id.substr(0, 12), g->operator_name, g->target,
-                    g->operator_name, g->id.substr(0, 12)));
+  c.out(fmt::format("{} is promoted for {} on {}; build on it with: forge run {} --reference gen:{}", g->id.substr(0, 12), g->operator_name,
+                    g->target, g->operator_name, g->id.substr(0, 12)));
   Json j;
   j["promoted"] = g->id, j["operator"] = g->operator_name, j["target"] = g->target;
   return c.finish(dump(j));
@@ -167,7 +167,8 @@ int lineage(Context& c, const Flags& f) {
     c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
   else
     c.out(format_table(
-        {"operator", "generation", "id", "state", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"}, rows));
+        {"operator", "generation", "id", "state", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"},
+        rows));
   return c.finish(dump(document));
 }
 

@@ -46,7 +46,7 @@ struct InstructionMix {
   std::map<std::string, std::int64_t> hot;        // hot loops only
   // "vfmadd231ps zmm": instructions that have such an operand among those they show (zmm ymm xmm mem), image and hot loops.
   std::map<std::string, std::int64_t> operands, hot_operands;
-  int widest_vector_bits = 0;  // SASS: of a thread's accesses to global memory
+  int widest_vector_bits = 0;   // SASS: of a thread's accesses to global memory
   int spills = 0;               // in hot loops: vector stores to the stack; SASS: loads and stores of local memory
   std::vector<LoopView> loops;  // hottest first, at most 4
   std::int64_t instructions = 0, undecoded = 0;

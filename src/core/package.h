@@ -28,9 +28,9 @@ struct BuildInfo {
 // What an entry of a cubin needs; from the image itself. Empty for a CPU object.
 struct EntryResources {
   std::string entry;
-  int registers = 0;                              // a thread
-  std::int64_t static_shared = 0, frame = 0;      // bytes: shared memory of a block; local memory of a thread (arrays and spills)
-  int max_threads = 0, cluster = 0;               // __launch_bounds__ and __cluster_dims__, 0: not said
+  int registers = 0;                          // a thread
+  std::int64_t static_shared = 0, frame = 0;  // bytes: shared memory of a block; local memory of a thread (arrays and spills)
+  int max_threads = 0, cluster = 0;           // __launch_bounds__ and __cluster_dims__, 0: not said
 };
 
 // A built package. The image that is checked is the image that is timed.

@@ -24,9 +24,9 @@ std::vector<std::string> known_targets();
 
 // Measured once per machine and boot, never assumed. Units in the names.
 struct Ceilings {
-  double gflops = 0;    // f32 FMA, all cores, registers only
-  double read_gbs = 0;  // streaming read beyond the last-level cache, all cores
-  double copy_gbs = 0;  // read + non-temporal write, bytes of both counted
+  double gflops = 0;         // f32 FMA, all cores, registers only
+  double read_gbs = 0;       // streaming read beyond the last-level cache, all cores
+  double copy_gbs = 0;       // read + non-temporal write, bytes of both counted
   double matrix_gflops = 0;  // f16 matrix units with f32 accumulation, N(0,1) operands, paced 1 ms kernels; 0: there are none
 };
 

@@ -196,7 +196,8 @@ std::vector<SymmetryRule> read_symmetries(TomlReader& toml, const Definition& d)
       const TensorSpec* tensor = find_tensor(d, s.tensors[i]);
       t.check(tensor, key, fmt::format("'{}' has no tensor '{}'", d.name, s.tensors[i]), near(s.tensors[i], tensors));
       if (tensor && tensor->scalar)
-        t.add_error(key, fmt::format("'{}' is a scalar: one value for all calls, whose sign cannot flip along an axis", s.tensors[i]), "take it out of the list");
+        t.add_error(key, fmt::format("'{}' is a scalar: one value for all calls, whose sign cannot flip along an axis", s.tensors[i]),
+                    "take it out of the list");
       else if (tensor)
         t.check(std::count(tensor->shape.begin(), tensor->shape.end(), s.axis) == 1, key,
                 fmt::format("'{}' does not have axis '{}' once", s.tensors[i], s.axis));

@@ -40,14 +40,16 @@ class Bench {
     } random{b.m_from.data(), kBytes, 1};
     FORGE_TRY(fill.launch("forge_fill_random", 1024, 256, 0, &random));
     FORGE_TRY(b.m_context->synchronize());
-    for (cu::Handle* event : {&b.m_begin, &b.m_end}) FORGE_TRY(cu::check(*b.m_driver, b.m_driver->event_create(event, 0), "making an event"));
+    for (cu::Handle* event : {&b.m_begin, &b.m_end})
+      FORGE_TRY(cu::check(*b.m_driver, b.m_driver->event_create(event, 0), "making an event"));
     return b;
   }
 
   // Seconds of the fastest run.
   Result<double> fastest(const char* entry, std::int64_t grid, int block, std::int64_t shared, std::uint32_t rounds) {
     const Args args{m_from.data(), m_to.data(), kBytes, rounds, 0};
-    if (shared > 0) FORGE_TRY(cu::check(*m_driver, m_driver->function_set(m_code->function(entry), cu::kFunctionMaxDynamicShared, int(shared)), entry));
+    if (shared > 0)
+      FORGE_TRY(cu::check(*m_driver, m_driver->function_set(m_code->function(entry), cu::kFunctionMaxDynamicShared, int(shared)), entry));
     double best = 0;
     for (int i = 0; i < kRepeats; ++i) {
       usleep(kGapUs);
@@ -100,14 +102,15 @@ Result<Ceilings> measure_cuda_ceilings(const Machine& machine, const fs::path& c
   if (!cache.empty())
     if (const auto text = read_file(cache); text && text->rfind(key + "\n", 0) == 0) {
       Ceilings c;
-      if (std::sscanf(text->c_str() + key.size(), "%lf %lf %lf %lf", &c.gflops, &c.read_gbs, &c.copy_gbs, &c.matrix_gflops) == 4 && c.gflops > 0 &&
-          c.read_gbs > 0 && c.copy_gbs > 0)
+      if (std::sscanf(text->c_str() + key.size(), "%lf %lf %lf %lf", &c.gflops, &c.read_gbs, &c.copy_gbs, &c.matrix_gflops) == 4 &&
+          c.gflops > 0 && c.read_gbs > 0 && c.copy_gbs > 0)
         return c;
     }
   FORGE_TRY_ASSIGN(const Ceilings c, measure(machine));
   if (!cache.empty()) {
     if (const auto parent = cache.parent_path(); !parent.empty()) FORGE_TRY(make_dirs(parent));
-    FORGE_TRY(write_file_atomic(cache, fmt::format("{}\n{:.6g} {:.6g} {:.6g} {:.6g}\n", key, c.gflops, c.read_gbs, c.copy_gbs, c.matrix_gflops)));
+    FORGE_TRY(
+        write_file_atomic(cache, fmt::format("{}\n{:.6g} {:.6g} {:.6g} {:.6g}\n", key, c.gflops, c.read_gbs, c.copy_gbs, c.matrix_gflops)));
   }
   return c;
 }

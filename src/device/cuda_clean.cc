@@ -33,7 +33,8 @@ Status wait_for_clean_card(int gone, double patience_s) {
     if (prompt == 0) usleep(2000);
   }
   if (prompt >= 3) return {};
-  return fail(Code::io, fmt::format("the card is not clean {:g} s after a runner ended: {}", patience_s, why), "see nvidia-smi; reset nothing while others use the card");
+  return fail(Code::io, fmt::format("the card is not clean {:g} s after a runner ended: {}", patience_s, why),
+              "see nvidia-smi; reset nothing while others use the card");
 }
 
 }  // namespace forge

@@ -19,8 +19,8 @@ Result<Driver> open_driver() {
                 "install the NVIDIA driver (Debian: apt-get install nvidia-driver), or choose a cpu target");
   Driver d;
   std::string missing;
-#define FORGE_CUDA_OPEN(symbol, name, parameters)                             \
-  d.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol));   \
+#define FORGE_CUDA_OPEN(symbol, name, parameters)                           \
+  d.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
   if (!d.name) missing += (missing.empty() ? "" : ", ") + std::string(#symbol);
   FORGE_CUDA_FUNCTIONS(FORGE_CUDA_OPEN)
 #undef FORGE_CUDA_OPEN

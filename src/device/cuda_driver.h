@@ -68,58 +68,58 @@ struct alignas(128) TensorMap {
 };
 
 // Name in the library, name here, parameters.
-#define FORGE_CUDA_FUNCTIONS(F)                                                                                                       \
-  F(cuInit, init, (unsigned))                                                                                                         \
-  F(cuDriverGetVersion, driver_version, (int*))                                                                                       \
-  F(cuDeviceGetCount, device_count, (int*))                                                                                           \
-  F(cuDeviceGet, device_get, (Device*, int))                                                                                          \
-  F(cuDeviceGetName, device_name, (char*, int, Device))                                                                               \
-  F(cuDeviceGetAttribute, device_attribute, (int*, int, Device))                                                                      \
-  F(cuDeviceTotalMem_v2, device_memory, (std::size_t*, Device))                                                                       \
-  F(cuDevicePrimaryCtxRetain, context_retain, (Handle*, Device))                                                                      \
-  F(cuDevicePrimaryCtxRelease_v2, context_release, (Device))                                                                          \
-  F(cuCtxSetCurrent, context_set, (Handle))                                                                                           \
-  F(cuCtxSynchronize, context_synchronize, ())                                                                                        \
-  F(cuCtxSetLimit, context_limit, (int, std::size_t))                                                                                 \
-  F(cuCtxResetPersistingL2Cache, reset_persisting, ())                                                                                \
-  F(cuMemGetInfo_v2, memory_info, (std::size_t*, std::size_t*))                                                                       \
-  F(cuMemAlloc_v2, memory_allocate, (Pointer*, std::size_t))                                                                          \
-  F(cuMemHostAlloc, host_allocate, (void**, std::size_t, unsigned))                                                                   \
-  F(cuMemFreeHost, host_free, (void*))                                                                                                \
-  F(cuMemFree_v2, memory_free, (Pointer))                                                                                             \
-  F(cuMemcpyHtoD_v2, copy_to_device, (Pointer, const void*, std::size_t))                                                             \
-  F(cuMemcpyDtoH_v2, copy_to_host, (void*, Pointer, std::size_t))                                                                     \
-  F(cuMemsetD8Async, fill, (Pointer, unsigned char, std::size_t, Handle))                                                             \
-  F(cuMemGetAllocationGranularity, granularity, (std::size_t*, const AllocationProp*, int))                                           \
-  F(cuMemCreate, vm_create, (std::uint64_t*, std::size_t, const AllocationProp*, unsigned long long))                                 \
-  F(cuMemRelease, vm_release, (std::uint64_t))                                                                                        \
-  F(cuMemAddressReserve, vm_reserve, (Pointer*, std::size_t, std::size_t, Pointer, unsigned long long))                               \
-  F(cuMemAddressFree, vm_free, (Pointer, std::size_t))                                                                                \
-  F(cuMemMap, vm_map, (Pointer, std::size_t, std::size_t, std::uint64_t, unsigned long long))                                         \
-  F(cuMemUnmap, vm_unmap, (Pointer, std::size_t))                                                                                     \
-  F(cuMemSetAccess, vm_access, (Pointer, std::size_t, const AccessDesc*, std::size_t))                                                \
-  F(cuMemExportToShareableHandle, vm_export, (void*, std::uint64_t, int, unsigned long long))                                         \
-  F(cuMemImportFromShareableHandle, vm_import, (std::uint64_t*, void*, int))                                                          \
-  F(cuModuleLoadData, module_load, (Handle*, const void*))                                                                            \
-  F(cuModuleUnload, module_unload, (Handle))                                                                                          \
-  F(cuModuleGetFunction, module_function, (Handle*, Handle, const char*))                                                             \
-  F(cuFuncGetAttribute, function_attribute, (int*, int, Handle))                                                                      \
-  F(cuFuncSetAttribute, function_set, (Handle, int, int))                                                                             \
-  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, occupancy_blocks, (int*, Handle, int, std::size_t))                                  \
-  F(cuOccupancyMaxActiveClusters, occupancy_clusters, (int*, Handle, const LaunchConfig*))                                            \
-  F(cuLaunchKernelEx, launch, (const LaunchConfig*, Handle, void**, void**))                                                          \
-  F(cuStreamCreate, stream_create, (Handle*, unsigned))                                                                               \
-  F(cuStreamSynchronize, stream_synchronize, (Handle))                                                                                \
-  F(cuEventCreate, event_create, (Handle*, unsigned))                                                                                 \
-  F(cuEventRecord, event_record, (Handle, Handle))                                                                                    \
-  F(cuEventElapsedTime, event_elapsed, (float*, Handle, Handle))                                                                      \
-  F(cuTensorMapEncodeTiled, map_tiled,                                                                                                \
-    (TensorMap*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, int,   \
-     int, int, int))                                                                                                                  \
-  F(cuTensorMapEncodeIm2col, map_im2col,                                                                                              \
-    (TensorMap*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*, std::uint32_t,             \
-     std::uint32_t, const std::uint32_t*, int, int, int, int))                                                                        \
-  F(cuGetErrorName, error_name, (Status, const char**))                                                                               \
+#define FORGE_CUDA_FUNCTIONS(F)                                                                                                          \
+  F(cuInit, init, (unsigned))                                                                                                            \
+  F(cuDriverGetVersion, driver_version, (int*))                                                                                          \
+  F(cuDeviceGetCount, device_count, (int*))                                                                                              \
+  F(cuDeviceGet, device_get, (Device*, int))                                                                                             \
+  F(cuDeviceGetName, device_name, (char*, int, Device))                                                                                  \
+  F(cuDeviceGetAttribute, device_attribute, (int*, int, Device))                                                                         \
+  F(cuDeviceTotalMem_v2, device_memory, (std::size_t*, Device))                                                                          \
+  F(cuDevicePrimaryCtxRetain, context_retain, (Handle*, Device))                                                                         \
+  F(cuDevicePrimaryCtxRelease_v2, context_release, (Device))                                                                             \
+  F(cuCtxSetCurrent, context_set, (Handle))                                                                                              \
+  F(cuCtxSynchronize, context_synchronize, ())                                                                                           \
+  F(cuCtxSetLimit, context_limit, (int, std::size_t))                                                                                    \
+  F(cuCtxResetPersistingL2Cache, reset_persisting, ())                                                                                   \
+  F(cuMemGetInfo_v2, memory_info, (std::size_t*, std::size_t*))                                                                          \
+  F(cuMemAlloc_v2, memory_allocate, (Pointer*, std::size_t))                                                                             \
+  F(cuMemHostAlloc, host_allocate, (void**, std::size_t, unsigned))                                                                      \
+  F(cuMemFreeHost, host_free, (void*))                                                                                                   \
+  F(cuMemFree_v2, memory_free, (Pointer))                                                                                                \
+  F(cuMemcpyHtoD_v2, copy_to_device, (Pointer, const void*, std::size_t))                                                                \
+  F(cuMemcpyDtoH_v2, copy_to_host, (void*, Pointer, std::size_t))                                                                        \
+  F(cuMemsetD8Async, fill, (Pointer, unsigned char, std::size_t, Handle))                                                                \
+  F(cuMemGetAllocationGranularity, granularity, (std::size_t*, const AllocationProp*, int))                                              \
+  F(cuMemCreate, vm_create, (std::uint64_t*, std::size_t, const AllocationProp*, unsigned long long))                                    \
+  F(cuMemRelease, vm_release, (std::uint64_t))                                                                                           \
+  F(cuMemAddressReserve, vm_reserve, (Pointer*, std::size_t, std::size_t, Pointer, unsigned long long))                                  \
+  F(cuMemAddressFree, vm_free, (Pointer, std::size_t))                                                                                   \
+  F(cuMemMap, vm_map, (Pointer, std::size_t, std::size_t, std::uint64_t, unsigned long long))                                            \
+  F(cuMemUnmap, vm_unmap, (Pointer, std::size_t))                                                                                        \
+  F(cuMemSetAccess, vm_access, (Pointer, std::size_t, const AccessDesc*, std::size_t))                                                   \
+  F(cuMemExportToShareableHandle, vm_export, (void*, std::uint64_t, int, unsigned long long))                                            \
+  F(cuMemImportFromShareableHandle, vm_import, (std::uint64_t*, void*, int))                                                             \
+  F(cuModuleLoadData, module_load, (Handle*, const void*))                                                                               \
+  F(cuModuleUnload, module_unload, (Handle))                                                                                             \
+  F(cuModuleGetFunction, module_function, (Handle*, Handle, const char*))                                                                \
+  F(cuFuncGetAttribute, function_attribute, (int*, int, Handle))                                                                         \
+  F(cuFuncSetAttribute, function_set, (Handle, int, int))                                                                                \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, occupancy_blocks, (int*, Handle, int, std::size_t))                                     \
+  F(cuOccupancyMaxActiveClusters, occupancy_clusters, (int*, Handle, const LaunchConfig*))                                               \
+  F(cuLaunchKernelEx, launch, (const LaunchConfig*, Handle, void**, void**))                                                             \
+  F(cuStreamCreate, stream_create, (Handle*, unsigned))                                                                                  \
+  F(cuStreamSynchronize, stream_synchronize, (Handle))                                                                                   \
+  F(cuEventCreate, event_create, (Handle*, unsigned))                                                                                    \
+  F(cuEventRecord, event_record, (Handle, Handle))                                                                                       \
+  F(cuEventElapsedTime, event_elapsed, (float*, Handle, Handle))                                                                         \
+  F(cuTensorMapEncodeTiled, map_tiled,                                                                                                   \
+    (TensorMap*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, int, int, \
+     int, int))                                                                                                                          \
+  F(cuTensorMapEncodeIm2col, map_im2col,                                                                                                 \
+    (TensorMap*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*, std::uint32_t, std::uint32_t, \
+     const std::uint32_t*, int, int, int, int))                                                                                          \
+  F(cuGetErrorName, error_name, (Status, const char**))                                                                                  \
   F(cuGetErrorString, error_text, (Status, const char**))
 
 struct Driver {

@@ -60,7 +60,8 @@ Result<std::shared_ptr<CudaContext>> CudaContext::make() {
 Result<DeviceMemory> DeviceMemory::make(std::size_t bytes) {
   FORGE_TRY_ASSIGN(const cu::Driver* d, cu::driver());
   DeviceMemory m;
-  FORGE_TRY(cu::check(*d, d->memory_allocate(&m.m_data, std::max<std::size_t>(bytes, 1)), fmt::format("allocating {} bytes on the card", bytes)));
+  FORGE_TRY(
+      cu::check(*d, d->memory_allocate(&m.m_data, std::max<std::size_t>(bytes, 1)), fmt::format("allocating {} bytes on the card", bytes)));
   m.m_bytes = bytes;
   return m;
 }
@@ -156,8 +157,11 @@ Result<std::int64_t> CudaModule::resident_blocks(const std::string& entry, int b
   }
   cu::LaunchAttribute attribute{.id = cu::kAttributeCluster};
   attribute.value.cluster = {unsigned(cluster), 1, 1};
-  cu::LaunchConfig config{.grid_x = unsigned(cluster), .block_x = unsigned(block), .shared_bytes = unsigned(smem_bytes),
-                          .attributes = &attribute, .attribute_count = 1};
+  cu::LaunchConfig config{.grid_x = unsigned(cluster),
+                          .block_x = unsigned(block),
+                          .shared_bytes = unsigned(smem_bytes),
+                          .attributes = &attribute,
+                          .attribute_count = 1};
   int clusters = 0;
   FORGE_TRY(cu::check(d, d.occupancy_clusters(&clusters, f, &config), what));
   return std::int64_t(clusters) * cluster;

@@ -49,8 +49,8 @@ const Nvml& nvml() {
 constexpr struct {
   unsigned long long bit;
   const char* text;
-} kReasons[] = {{0x4, "power cap"},          {0x8, "hardware slowdown"},  {0x20, "thermal slowdown (software)"},
-                {0x40, "thermal slowdown"}, {0x80, "power brake"},       {0x10, "sync boost"}};
+} kReasons[] = {{0x4, "power cap"},         {0x8, "hardware slowdown"}, {0x20, "thermal slowdown (software)"},
+                {0x40, "thermal slowdown"}, {0x80, "power brake"},      {0x10, "sync boost"}};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ struct CardState {
   int processes = -1;    // that compute on the card
 };
 CardState card_state();
-std::vector<int> card_processes();   // ids of all that compute on the card; empty when unknown
+std::vector<int> card_processes();  // ids of all that compute on the card; empty when unknown
 std::string nvml_driver_version();  // "580.159.04", or "unknown: no libnvidia-ml.so.1"
 
 }  // namespace forge

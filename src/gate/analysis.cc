@@ -86,8 +86,7 @@ void add_cost_metrics(Evidence& e, const OperatorFolder& op, const Machine& mach
   const bool matrix = top.matrix_gflops > 0 && narrow_inputs(op.definition) && double(*flops) > ridge * double(*bytes);
   const double gflops = matrix ? top.matrix_gflops : top.gflops;
   e.metrics["ceiling_gflops"] = gflops;
-  if (card)
-    e.notes.push_back(matrix ? "compute ceiling: matrix units, 16-bit operands with f32 accumulation" : "compute ceiling: f32 FMA");
+  if (card) e.notes.push_back(matrix ? "compute ceiling: matrix units, 16-bit operands with f32 accumulation" : "compute ceiling: f32 FMA");
   double roofline = 0;
   if (gflops > 0) roofline = double(*flops) / (gflops * 1e9);
   if (top.copy_gbs > 0) roofline = std::max(roofline, double(*bytes) / (top.copy_gbs * 1e9));

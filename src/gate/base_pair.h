@@ -37,8 +37,8 @@ struct JudgeContext {
   std::uint64_t scalar_seed;  // scalar inputs keep one value per generator: they are part of the call, not of the buffers
 };
 
-// Expected values are kept as float, infinite where the output's type overflows; for an `exact` or `indexes` judge as the output's own bits.
-// Rounding the fp64 answer to float is off by at most 2^-24 (6e-8) of it, so a tolerance t on the value acts as t +- 6e-8: 0.3 % of
+// Expected values are kept as float, infinite where the output's type overflows; for an `exact` or `indexes` judge as the output's own
+// bits. Rounding the fp64 answer to float is off by at most 2^-24 (6e-8) of it, so a tolerance t on the value acts as t +- 6e-8: 0.3 % of
 // the tightest one in use (2.1e-5). A rule as tight as float itself should be `exact`.
 struct BaseOutput {
   Block expected;

@@ -32,15 +32,15 @@ std::int64_t count(const std::map<std::string, std::int64_t>& mnemonics, std::in
 
 Occupancy occupancy_of(const EntryResources& e, int block, std::int64_t dynamic_shared, const Names& properties) {
   const int warps = std::max(1, (block + 31) / 32);
-  const std::int64_t registers = property(properties, "registers_per_sm", 65536), shared = property(properties, "shared_bytes_per_sm", 233472);
+  const std::int64_t registers = property(properties, "registers_per_sm", 65536),
+                     shared = property(properties, "shared_bytes_per_sm", 233472);
   struct Bound {
     std::int64_t blocks;
     const char* what;
   };
   std::vector<Bound> bounds{{kWarpsPerSm / warps, "threads"}, {kBlocksPerSm, "blocks"}};
   // Warps share four register files: each takes a quarter of the registers, and whole warps only.
-  if (e.registers > 0)
-    bounds.push_back({registers / 4 / round_up(std::int64_t(e.registers) * 32, kRegisterUnit) * 4 / warps, "registers"});
+  if (e.registers > 0) bounds.push_back({registers / 4 / round_up(std::int64_t(e.registers) * 32, kRegisterUnit) * 4 / warps, "registers"});
   bounds.push_back({shared / round_up(e.static_shared + dynamic_shared + kSharedPerBlock, kSharedUnit), "shared memory"});
   const Bound least = *std::min_element(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) { return a.blocks < b.blocks; });
   return {.blocks = int(least.blocks), .warps = int(least.blocks) * warps, .limit = least.what};
@@ -57,11 +57,12 @@ void add_resource_metrics(Evidence& e, const Image& image, const ConcretePlan& p
     }
     const Occupancy o = occupancy_of(*r, launch.block, launch.scratch_bytes, machine.properties);
     const double percent = 100.0 * o.warps / kWarpsPerSm;
-    e.notes.push_back(fmt::format(
-        "{}: grid {} of {} threads{}, {} registers, {} + {} bytes of shared memory, {} bytes of local memory a thread; {} blocks and {} warps "
-        "an SM ({:.0f} %), limited by {}",
-        launch.entry, launch.grid, launch.block, launch.cluster > 1 ? fmt::format(" in clusters of {}", launch.cluster) : "", r->registers,
-        r->static_shared, launch.scratch_bytes, r->frame, o.blocks, o.warps, percent, o.limit));
+    e.notes.push_back(
+        fmt::format("{}: grid {} of {} threads{}, {} registers, {} + {} bytes of shared memory, {} bytes of local memory a thread; {} "
+                    "blocks and {} warps "
+                    "an SM ({:.0f} %), limited by {}",
+                    launch.entry, launch.grid, launch.block, launch.cluster > 1 ? fmt::format(" in clusters of {}", launch.cluster) : "",
+                    r->registers, r->static_shared, launch.scratch_bytes, r->frame, o.blocks, o.warps, percent, o.limit));
     registers = std::max(registers, double(r->registers));
     frame = std::max(frame, double(r->frame));
     shared = std::max(shared, double(r->static_shared + launch.scratch_bytes));

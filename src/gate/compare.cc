@@ -76,11 +76,8 @@ rules::Element element_rule(const JudgeRule& rule, DType output) {
   const rules::Kind kind = rule.kind == JudgeKind::scaled     ? rules::scaled
                            : rule.kind == JudgeKind::relative ? rules::relative
                                                               : rules::exact;
-  return {.type = element_type(output),
-          .kind = kind,
-          .tolerance = rule.tolerance,
-          .absolute = rule.absolute,
-          .relative_part = rule.relative};
+  return {
+      .type = element_type(output), .kind = kind, .tolerance = rule.tolerance, .absolute = rule.absolute, .relative_part = rule.relative};
 }
 
 rules::Poison poison_of(const Pattern& pattern) {

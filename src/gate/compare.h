@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison of an output with what the judge expects. Fails closed: an element is right only if `err <= bound` is true, or if both
-// are the same non-finite value; a NaN is right only where the oracle has one, and never when it is the poison that was put there. The rules for one
-// element are device/kernels/element_rules.cuh, which the card's judge is compiled from too.
+// are the same non-finite value; a NaN is right only where the oracle has one, and never when it is the poison that was put there. The
+// rules for one element are device/kernels/element_rules.cuh, which the card's judge is compiled from too.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -59,7 +59,8 @@ void add_cuda(Conditions& c, const JobResult& r, const std::vector<JobSide>& sid
     c["sm_clock." + sides[i].label] =
         mhz.empty() ? std::string("unknown: no clock was read in a kernel")
                     : fmt::format("{:.0f} MHz, median of {} read in a kernel behind the call", median(mhz), mhz.size());
-    c["launch." + sides[i].label] = sides[i].one_slot ? "its own run() in the runner's stream" : "cuLaunchKernelEx by the runner, from the plan";
+    c["launch." + sides[i].label] =
+        sides[i].one_slot ? "its own run() in the runner's stream" : "cuLaunchKernelEx by the runner, from the plan";
   }
   c["temperature"] = range_of(r.card, &CardState::temperature_c, "C", "temperature");
   c["power"] = range_of(r.card, &CardState::power_w, "W", "power");
@@ -73,9 +74,9 @@ void add_cuda(Conditions& c, const JobResult& r, const std::vector<JobSide>& sid
   if (!r.slopes_missing.empty())
     c["audit"] = "not run: " + r.slopes_missing;
   else if (r.slopes.calls > 0)
-    c["audit"] = fmt::format("slope of {} and {} pipelined calls, each on content of its own and checked; {} repetitions, {:.1f} s", r.slopes.calls,
-                             2 * r.slopes.calls, r.slopes.per_call_s.empty() ? 0 : r.slopes.per_call_s.begin()->second.size(),
-                             r.slopes.seconds);
+    c["audit"] =
+        fmt::format("slope of {} and {} pipelined calls, each on content of its own and checked; {} repetitions, {:.1f} s", r.slopes.calls,
+                    2 * r.slopes.calls, r.slopes.per_call_s.empty() ? 0 : r.slopes.per_call_s.begin()->second.size(), r.slopes.seconds);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 namespace forge {
 namespace {
 
-constexpr double k_cpu_seconds = 2;             // beyond this the card's oracle is used
-constexpr double k_cpu_flops = 1e9;             // of one core in a plain fp64 oracle, value and scale together
+constexpr double k_cpu_seconds = 2;              // beyond this the card's oracle is used
+constexpr double k_cpu_flops = 1e9;              // of one core in a plain fp64 oracle, value and scale together
 constexpr std::size_t k_range_bytes = 1u << 28;  // of doubles at once
 
 void* on_card(DevicePointer pointer) { return reinterpret_cast<void*>(pointer); }
@@ -28,7 +28,8 @@ double flops_of(const JudgeContext& context, const AxisValues& axes) {
 Result<DeviceBase> upload(const JudgeDevice& device, const BasePair& from) {
   DeviceBase base;
   for (const Block& input : from.inputs) {
-    FORGE_TRY_ASSIGN(DeviceMemory memory, input.bytes() ? device.upload(input.data(), input.bytes()) : Result<DeviceMemory>(DeviceMemory{}));
+    FORGE_TRY_ASSIGN(DeviceMemory memory,
+                     input.bytes() ? device.upload(input.data(), input.bytes()) : Result<DeviceMemory>(DeviceMemory{}));
     base.inputs.push_back(std::move(memory));
   }
   for (const BaseOutput& output : from.outputs) {
@@ -158,8 +159,8 @@ Status DeviceBaseMaker::hold_against_cpu(const AxisValues& axes, const Generator
     FORGE_TRY(m_device->context().copy_to_host(there.data(), card.outputs[o].expected.data(), there.size()));
     const auto differ = [&](std::int64_t index, double a, double b) {
       return fail(Code::internal,
-                  fmt::format("the oracles of '{}' differ at element {} of {}: {:.9g} on the CPU, {:.9g} on the card", definition.name, index,
-                              spec.name, a, b),
+                  fmt::format("the oracles of '{}' differ at element {} of {}: {:.9g} on the CPU, {:.9g} on the card", definition.name,
+                              index, spec.name, a, b),
                   "correct oracle.cc or oracle.cu");
     };
     const std::int64_t count = element_count(spec, axes);
@@ -187,7 +188,8 @@ Status DeviceBaseMaker::hold_against_cpu(const AxisValues& axes, const Generator
   return {};
 }
 
-Result<std::shared_ptr<DeviceBase>> DeviceBaseMaker::make(const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed, int variant) {
+Result<std::shared_ptr<DeviceBase>> DeviceBaseMaker::make(const AxisValues& axes, const GeneratorRule& rule, std::uint64_t seed,
+                                                          int variant) {
   if (uses_card(axes)) {
     FORGE_TRY(ready_oracle());
     if (m_oracle && !m_held) {  // on the two cheapest shapes that the task names
@@ -196,7 +198,8 @@ Result<std::shared_ptr<DeviceBase>> DeviceBaseMaker::make(const AxisValues& axes
         FORGE_TRY_ASSIGN(AxisValues shape, complete_axes(m_context->op.definition, w.axes));
         if (!uses_card(shape)) shapes.push_back(std::move(shape));
       }
-      std::sort(shapes.begin(), shapes.end(), [&](const auto& a, const auto& b) { return flops_of(*m_context, a) < flops_of(*m_context, b); });
+      std::sort(shapes.begin(), shapes.end(),
+                [&](const auto& a, const auto& b) { return flops_of(*m_context, a) < flops_of(*m_context, b); });
       if (shapes.empty())
         return fail(Code::unsupported, "the task has no workload small enough to hold the card's oracle against the CPU's",
                     "add a small [[workload]] to task.toml");

@@ -17,8 +17,8 @@ Status check_ranks(const Definition& definition) {
   for (const auto* tensors : {&definition.inputs, &definition.outputs})
     for (const TensorSpec& spec : *tensors)
       if (spec.shape.size() > std::size_t(rules::kMaxOuter))
-        return fail(Code::unsupported, fmt::format("'{}' has {} axes, the judge on a card takes {}", spec.name, spec.shape.size(),
-                                                   int(rules::kMaxOuter)));
+        return fail(Code::unsupported,
+                    fmt::format("'{}' has {} axes, the judge on a card takes {}", spec.name, spec.shape.size(), int(rules::kMaxOuter)));
   return {};
 }
 

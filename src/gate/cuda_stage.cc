@@ -119,8 +119,7 @@ Result<std::vector<CudaSlots::Maps>> CudaSlots::place_maps(const std::vector<con
   if (tables.bytes() < packer.bytes().size()) {
     FORGE_TRY_ASSIGN(tables, DeviceMemory::make(packer.bytes().size()));
   }
-  if (!packer.bytes().empty())
-    FORGE_TRY(m_device->context().copy_to_device(tables.data(), packer.bytes().data(), packer.bytes().size()));
+  if (!packer.bytes().empty()) FORGE_TRY(m_device->context().copy_to_device(tables.data(), packer.bytes().data(), packer.bytes().size()));
   for (Maps& maps : all)
     for (auto* list : {&maps.inputs, &maps.outputs})
       for (rules::MoveMap& map : *list) TablePacker::rebase(map, tables.data());
@@ -213,8 +212,8 @@ std::vector<CudaSlots::Slack> CudaSlots::slacks() const {
 Status CudaSlots::set_canaries(const std::vector<Slack>& all) {
   m_canary_seed = m_random.next();
   for (const Slack& slack : all) {
-    const judge::Canary canary{.at = on_card(slack.at), .bytes = static_cast<std::int64_t>(slack.bytes),
-                               .seed = m_canary_seed ^ slack.at, .changed = nullptr};
+    const judge::Canary canary{
+        .at = on_card(slack.at), .bytes = static_cast<std::int64_t>(slack.bytes), .seed = m_canary_seed ^ slack.at, .changed = nullptr};
     FORGE_TRY(m_device->launch("judge_set_canary", canary, canary.bytes));
   }
   m_canaries = all;
@@ -242,15 +241,18 @@ Result<std::string> CudaSlots::broken_canary() {
   std::vector<std::uint64_t> changed(watched.size());
   FORGE_TRY(make_counters(changed.size()));
   for (std::size_t w = 0; w < watched.size(); ++w) {
-    const judge::Canary canary{.at = on_card(watched[w]->at), .bytes = static_cast<std::int64_t>(watched[w]->bytes),
-                               .seed = m_canary_seed ^ watched[w]->at, .changed = on_card<std::uint64_t>(m_counters.data()) + w};
+    const judge::Canary canary{.at = on_card(watched[w]->at),
+                               .bytes = static_cast<std::int64_t>(watched[w]->bytes),
+                               .seed = m_canary_seed ^ watched[w]->at,
+                               .changed = on_card<std::uint64_t>(m_counters.data()) + w};
     FORGE_TRY(m_device->launch("judge_check_canary", canary, canary.bytes));
   }
   FORGE_TRY(m_device->context().synchronize());
   FORGE_TRY(m_device->context().copy_to_host(changed.data(), m_counters.data(), changed.size() * 8));
   for (std::size_t w = 0; w < watched.size(); ++w)
     if (changed[w])
-      return fmt::format("{} bytes just {} '{}' were overwritten", changed[w], watched[w]->behind ? "behind" : "before", *watched[w]->label);
+      return fmt::format("{} bytes just {} '{}' were overwritten", changed[w], watched[w]->behind ? "behind" : "before",
+                         *watched[w]->label);
   return std::string();
 }
 
@@ -355,7 +357,8 @@ Result<std::string> CudaSlots::dirty_workspace() {
       if (space.init != WorkspaceInit::clean || space.bytes == 0) continue;
       std::uint64_t dirty = 0;
       FORGE_TRY(make_counters(1));
-      const judge::Count count{.at = on_card(space.buffer.data()), .bytes = static_cast<std::int64_t>(space.bytes),
+      const judge::Count count{.at = on_card(space.buffer.data()),
+                               .bytes = static_cast<std::int64_t>(space.bytes),
                                .found = on_card<std::uint64_t>(m_counters.data())};
       FORGE_TRY(m_device->launch("judge_count_nonzero", count, count.bytes));
       FORGE_TRY(m_device->context().synchronize());
@@ -382,7 +385,8 @@ CheckResult CudaSlots::check(int calls) {
   auto result = check_all(calls);
   if (result) return *result;
   // Fails closed: what could not be compared is not accepted.
-  return {.reason = Reason::runner_broke, .detail = fmt::format("the judge could not compare: {} (workload {})", result.error().text(), m_label)};
+  return {.reason = Reason::runner_broke,
+          .detail = fmt::format("the judge could not compare: {} (workload {})", result.error().text(), m_label)};
 }
 
 Result<CheckResult> CudaSlots::check_all(int calls) {

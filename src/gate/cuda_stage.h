@@ -22,8 +22,8 @@ class CudaSlots {
  public:
   using BaseMaker = std::function<Result<std::shared_ptr<DeviceBase>>()>;
   static Result<std::unique_ptr<CudaSlots>> make(std::shared_ptr<JudgeContext>, std::shared_ptr<JudgeDevice>, const AxisValues&,
-                                                 std::string label, std::vector<std::shared_ptr<DeviceBase>> bases,
-                                                 BaseMaker make_another, int slots);
+                                                 std::string label, std::vector<std::shared_ptr<DeviceBase>> bases, BaseMaker make_another,
+                                                 int slots);
   // What one slot takes in the card's memory.
   static std::size_t slot_bytes(const OperatorFolder&, const AxisValues&);
 
@@ -39,7 +39,7 @@ class CudaSlots {
   const DeviceBuffer& output(std::size_t o) const { return *m_outputs[o]; }
   DevicePointer input_at(std::size_t i, int slot) const;
   DevicePointer output_at(std::size_t o, int slot) const;
-  Result<Findings> findings(std::size_t o, int slot);               // by the card
+  Result<Findings> findings(std::size_t o, int slot);                // by the card
   Result<Findings> findings_on_host(std::size_t o, int slot) const;  // by the CPU's comparator, from copies of everything
   const std::vector<double>& scalars() const { return m_bases[0]->scalars; }
   const std::shared_ptr<JudgeDevice>& device() const { return m_device; }

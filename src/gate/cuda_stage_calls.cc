@@ -33,10 +33,8 @@ Result<CallSpec> CudaSlots::call_for(const Image* image, int slot) {
   const auto s = static_cast<std::size_t>(slot);
   CallSpec call;
   for (std::size_t i = 0; i < m_inputs.size(); ++i) {
-    call.inputs.push_back({.buffer = nullptr,
-                           .access = Access::read,
-                           .device = m_inputs[i] ? &*m_inputs[i] : nullptr,
-                           .offset = m_input_stride[i] * s});
+    call.inputs.push_back(
+        {.buffer = nullptr, .access = Access::read, .device = m_inputs[i] ? &*m_inputs[i] : nullptr, .offset = m_input_stride[i] * s});
     call.input_shapes.push_back(shape_of(definition.inputs[i], m_axes));
   }
   for (std::size_t o = 0; o < m_outputs.size(); ++o) {
@@ -50,7 +48,9 @@ Result<CallSpec> CudaSlots::call_for(const Image* image, int slot) {
   call.scalars = m_bases[0]->scalars;
   if (!image) return call;
 
-  const Residency residency = [this, image](const LaunchSpec& launch, std::int64_t smem) { return m_device->resident(*image, launch, smem); };
+  const Residency residency = [this, image](const LaunchSpec& launch, std::int64_t smem) {
+    return m_device->resident(*image, launch, smem);
+  };
   FORGE_TRY_ASSIGN(call.plan, make_concrete(image->plan, definition, m_axes, m_device->sm_count(), residency));
   call.layout = make_arg_layout(image->plan, definition);
   std::erase_if(m_spaces, [](const auto& held) { return held.second.expired(); });
@@ -91,7 +91,8 @@ Result<Findings> CudaSlots::findings_on_host(std::size_t o, int slot) const {
     return to;
   };
   // A tensor of the base, moved by the host.
-  const auto moved = [&](const TensorSpec& tensor, DType stored, DevicePointer base, ElementMap::Sign sign) -> Result<std::vector<std::byte>> {
+  const auto moved = [&](const TensorSpec& tensor, DType stored, DevicePointer base,
+                         ElementMap::Sign sign) -> Result<std::vector<std::byte>> {
     const ElementMap map(tensor, m_axes, content.action);
     const std::size_t bytes = static_cast<std::size_t>(map.elements()) * bytes_of(stored);
     FORGE_TRY_ASSIGN(const auto from, fetch(base, bytes));

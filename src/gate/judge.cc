@@ -41,8 +41,8 @@ Status check_task(const OperatorFolder& op) {
       ++rules;
       if (!(rule.tolerance >= 0 && rule.absolute >= 0 && rule.relative >= 0) ||
           !std::isfinite(rule.tolerance + rule.absolute + rule.relative))
-        return fail(
-            task_error(op, "judge." + rule.output, "tolerances must be finite and not negative", "correct tolerance, absolute and relative"));
+        return fail(task_error(op, "judge." + rule.output, "tolerances must be finite and not negative",
+                               "correct tolerance, absolute and relative"));
       if (rule.kind != JudgeKind::exact && rule.kind != JudgeKind::indexes && !is_float(spec.dtype))
         return fail(task_error(op, "judge." + rule.output, "an integer output needs the judge `exact`", "set kind = \"exact\""));
     }

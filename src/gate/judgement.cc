@@ -40,8 +40,8 @@ std::string describe_element(const TensorSpec& spec, const AxisValues& axes, con
 
 std::string describe_index(const TensorSpec& spec, const AxisValues& axes, const JudgeRule& rule, std::int64_t index, double got,
                            double value) {
-  return fmt::format("{}: {:.0f} does not name an element of {} that equals {:.9g}, or names it a second time",
-                     place_of(spec, axes, index), got, rule.of, value);
+  return fmt::format("{}: {:.0f} does not name an element of {} that equals {:.9g}, or names it a second time", place_of(spec, axes, index),
+                     got, rule.of, value);
 }
 
 CheckResult sum_up(const Definition& definition, const AxisValues& axes, const std::string& label, const std::vector<Findings>& found,

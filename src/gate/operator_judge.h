@@ -32,7 +32,8 @@ class OperatorJudge : public Judge {
   struct Place {
     std::function<Result<std::shared_ptr<Base>>(const AxisValues&, const GeneratorRule&, std::uint64_t seed, int variant)> make_base;
     std::function<Result<std::unique_ptr<Stage>>(const AxisValues&, const std::string& label, Bases, BaseMaker another)> make_stage;
-    std::function<Result<std::unique_ptr<Batch>>(const AxisValues&, const std::string& label, Bases, BaseMaker another, int slots)> make_batch;
+    std::function<Result<std::unique_ptr<Batch>>(const AxisValues&, const std::string& label, Bases, BaseMaker another, int slots)>
+        make_batch;
   };
   OperatorJudge(std::shared_ptr<JudgeContext> context, std::size_t memory_bytes, Place place)
       : m_context(std::move(context)), m_memory_bytes(memory_bytes), m_place(std::move(place)), m_random(os_entropy()) {}

@@ -132,9 +132,10 @@ Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runne
     FORGE_TRY_ASSIGN(const RatioStats empty, slower_by(1, "its launch alone"));
     launch = std::max(0.0, empty.mid - 1);
     if (launch > 0.8 * effect)
-      return fail(Code::unsupported,
-                  fmt::format("a launch alone slows this kernel by {:.2f} %: an effect of {:.2f} % cannot be made", launch * 100, effect * 100),
-                  "take a longer kernel, or a larger effect");
+      return fail(
+          Code::unsupported,
+          fmt::format("a launch alone slows this kernel by {:.2f} %: an effect of {:.2f} % cannot be made", launch * 100, effect * 100),
+          "take a longer kernel, or a larger effect");
   }
   double turns = std::max(1000.0, 10 * effect * bench.seconds() * 3e9);  // one turn takes about a cycle
   for (int step = 0; step < 4; ++step) {

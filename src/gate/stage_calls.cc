@@ -118,7 +118,8 @@ std::vector<double> OperandStage::allowed_now(std::size_t o) const {
         .copy(m_now->base->outputs[o].bound.data(), DType::f32, ElementMap::Sign::ignore, 0, static_cast<std::int64_t>(bounds.size()),
               bounds.data());
   std::vector<double> allowed(expected.size());
-  for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = rule.kind == JudgeKind::indexes ? 0 : allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    allowed[i] = rule.kind == JudgeKind::indexes ? 0 : allowed_error(rule, static_cast<float>(expected[i]), bounds[i]);
   return allowed;
 }
 

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::int64_t k_most_elements = 2'000'000;
 constexpr int k_places = 100;
-constexpr std::int64_t k_small = 5;      // a hidden axis at the small shape, where its range allows that
-constexpr double k_small_flops = 2e9;    // of the oracle, for one symmetry on all generators; above it: the timed one only
-constexpr int k_symmetry_plays = 3;      // on the timed generator: one drawn action may be the identity
+constexpr std::int64_t k_small = 5;    // a hidden axis at the small shape, where its range allows that
+constexpr double k_small_flops = 2e9;  // of the oracle, for one symmetry on all generators; above it: the timed one only
+constexpr int k_symmetry_plays = 3;    // on the timed generator: one drawn action may be the identity
 
 // What a type one step lower keeps of the mantissa, by the type that is asked for. 0: no such attack.
 std::vector<int> lower_precisions(DType type) {
@@ -174,8 +174,8 @@ class Battery {
       if (result.reason != Reason::accepted || place == 0) last = result;
       std::memcpy(element, &kept, size);
     }
-    m_lines.push_back({fmt::format("{}: one element just outside its bound, {} random places{}", spec.name, k_places, m_suffix), caught == k_places,
-                       fmt::format("{} of {} caught; {}", caught, k_places, last.detail)});
+    m_lines.push_back({fmt::format("{}: one element just outside its bound, {} random places{}", spec.name, k_places, m_suffix),
+                       caught == k_places, fmt::format("{} of {} caught; {}", caught, k_places, last.detail)});
     return {};
   }
   void spoil_element(std::size_t o, std::size_t i, std::byte* element) {

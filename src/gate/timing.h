@@ -44,11 +44,11 @@ struct CardLook {
 struct JobPlan {
   int pairs = kMinPairs;  // declared; pilot and extension follow from it
   double floor = 0;
-  std::vector<JobWatch> watch;  // first one: the performance condition
-  bool may_extend = true;       // once, to twice the pairs, when a watched comparison is ambiguous
-  bool may_stop_early = true;   // after kPilotPairs, only when the first watched ratio is hopeless
-  int warm_up = 1;              // rounds that are checked and thrown away
-  bool audited = false;         // a verdict hangs on it: the outside clock is asked too
+  std::vector<JobWatch> watch;     // first one: the performance condition
+  bool may_extend = true;          // once, to twice the pairs, when a watched comparison is ambiguous
+  bool may_stop_early = true;      // after kPilotPairs, only when the first watched ratio is hopeless
+  int warm_up = 1;                 // rounds that are checked and thrown away
+  bool audited = false;            // a verdict hangs on it: the outside clock is asked too
   std::function<CardLook()> card;  // on a GPU: asked before, after, and every kCardBlock rounds
 };
 inline constexpr int kCardBlock = 8;
@@ -67,8 +67,8 @@ enum class Audit {
   slope,       // batches of N and of 2N calls; a call's time is the difference over N
 };
 struct SlopePlan {
-  int calls = 0;         // N
-  int repetitions = 7;   // declared; each is one batch of N and one of 2N of every side, in an order drawn anew
+  int calls = 0;        // N
+  int repetitions = 7;  // declared; each is one batch of N and one of 2N of every side, in an order drawn anew
   std::vector<int> sides;
 };
 struct SlopeResult {

@@ -65,8 +65,12 @@ RunnerFailure classify_cuda_fault(int error, const std::string& text, const std:
       if (x.address + CudaImports::kGuardBytes < p.address || x.address >= p.address + p.bytes + CudaImports::kGuardBytes) continue;
       const bool before = x.address < p.address, behind = x.address >= p.address + p.bytes;
       const char* verb = x.wrote ? "wrote" : "read";
-      if (before) return {Reason::out_of_bounds, fmt::format("{} about {} bytes before {} ({})", verb, p.address + p.begin - x.address, p.role, text)};
-      if (behind) return {Reason::out_of_bounds, fmt::format("{} about {} bytes past the end of {} ({})", verb, x.address - p.address - p.end, p.role, text)};
+      if (before)
+        return {Reason::out_of_bounds,
+                fmt::format("{} about {} bytes before {} ({})", verb, p.address + p.begin - x.address, p.role, text)};
+      if (behind)
+        return {Reason::out_of_bounds,
+                fmt::format("{} about {} bytes past the end of {} ({})", verb, x.address - p.address - p.end, p.role, text)};
       if (x.read_only || (x.wrote && !p.writable))
         return {Reason::out_of_bounds, fmt::format("wrote to {}, near byte {}, which is read-only ({})", p.role,
                                                    static_cast<std::int64_t>(x.address - p.address - p.begin), text)};
@@ -76,7 +80,8 @@ RunnerFailure classify_cuda_fault(int error, const std::string& text, const std:
   for (const XidReport& x : xids)
     if (x.read_only) return {Reason::out_of_bounds, "wrote to read-only memory (" + text + ")"};
   if (!xids.empty()) return {Reason::crashed, text + "; " + xids.front().text};
-  return {Reason::crashed, text + (log_readable ? "; the kernel log has nothing on it" : "; the kernel log, which knows the address, cannot be read here")};
+  return {Reason::crashed,
+          text + (log_readable ? "; the kernel log has nothing on it" : "; the kernel log, which knows the address, cannot be read here")};
 }
 
 }  // namespace forge

@@ -36,7 +36,8 @@ Answer CudaImports::import(const wire::CudaImport& message, int fd, std::uint64_
   const char* step = "importing";
   const auto attempt = [&]() -> cu::Status {
     // The driver takes a descriptor as a pointer-sized value, not by address.
-    if (const auto s = m_driver.vm_import(&m.handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), 1); s != cu::kSuccess) return s;
+    if (const auto s = m_driver.vm_import(&m.handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), 1); s != cu::kSuccess)
+      return s;
     step = "reserving addresses for";
     const std::uint64_t reserve = message.bytes + 2 * kGuardBytes;
     if (const auto s = m_driver.vm_reserve(&m.reserved, reserve, kGuardBytes, 0, 0); s != cu::kSuccess) return s;

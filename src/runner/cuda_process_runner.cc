@@ -117,7 +117,8 @@ class CudaProcessRunner final : public Runner {
     t.cpu_s = m_link.process().cpu_seconds() - cpu_before;
     // An event's time may be forged; the batches' clock is what holds against it. Here only what cannot be.
     if (!std::isfinite(done.inside_s) || done.inside_s < 0 || done.inside_s > t.outside_s)
-      return m_link.end(Reason::clocks_disagree, fmt::format("the events claim {:.6g} s of a call that took {:.6g} s outside", done.inside_s, t.outside_s));
+      return m_link.end(Reason::clocks_disagree,
+                        fmt::format("the events claim {:.6g} s of a call that took {:.6g} s outside", done.inside_s, t.outside_s));
     t.inside_s = done.inside_s;
     t.sm_mhz = std::isfinite(done.sm_mhz) ? done.sm_mhz : 0;
     m_calls += 1;
@@ -156,7 +157,8 @@ class CudaProcessRunner final : public Runner {
 
   std::string description() const override {
     std::string vehicle = "; flush, held stream, events";
-    if (m_holds_expired > 0) vehicle += fmt::format(" (the hold expired in {} of {} calls: their time includes the host's)", m_holds_expired, m_calls);
+    if (m_holds_expired > 0)
+      vehicle += fmt::format(" (the hold expired in {} of {} calls: their time includes the host's)", m_holds_expired, m_calls);
     return m_description + vehicle;
   }
   bool composed() const override { return m_composed; }
@@ -165,10 +167,13 @@ class CudaProcessRunner final : public Runner {
   std::vector<std::string> sandbox() const override {
     std::vector<std::string> lines = {"own process group, killed with the judge", "stopped while idle", "own context on the card",
                                       "inputs mapped read-only for device code"};
-    const auto say = [&](std::uint32_t bit, const char* what) { lines.push_back((m_features & bit ? "" : "missing: ") + std::string(what)); };
+    const auto say = [&](std::uint32_t bit, const char* what) {
+      lines.push_back((m_features & bit ? "" : "missing: ") + std::string(what));
+    };
     say(wire::feature_no_new_privs, "no new privileges");
     say(wire::feature_seccomp, m_python ? "seccomp: no network" : "seccomp: no sockets, processes or programs");
-    say(wire::feature_read_only_files, m_python ? "landlock: files are read-only but for its own folder and the card's" : "landlock: files are read-only but for the card's");
+    say(wire::feature_read_only_files, m_python ? "landlock: files are read-only but for its own folder and the card's"
+                                                : "landlock: files are read-only but for the card's");
     lines.push_back("missing: a limit of memory (the driver reserves terabytes of addresses)");
     lines.push_back("missing: an allow list of system calls (the driver's are not documented)");
     return lines;
@@ -203,8 +208,9 @@ class CudaProcessRunner final : public Runner {
     for (auto it = m_placed.begin(); it != m_placed.end();) {
       const bool needed = std::any_of(needs.begin(), needs.end(), [&](const auto& n) { return n.buffer->id() == it->first; });
       // Rights are only ever widened in a mapping: where less is asked for now, it is made anew.
-      const bool too_much = needed && it->second.writable &&
-                            std::any_of(needs.begin(), needs.end(), [&](const auto& n) { return n.buffer->id() == it->first && !n.writable; });
+      const bool too_much = needed && it->second.writable && std::any_of(needs.begin(), needs.end(), [&](const auto& n) {
+                              return n.buffer->id() == it->first && !n.writable;
+                            });
       if (needed && !too_much) {
         ++it;
         continue;
@@ -218,13 +224,14 @@ class CudaProcessRunner final : public Runner {
     for (const auto& n : needs) {
       const auto known = m_placed.find(n.buffer->id());
       if (known != m_placed.end() && known->second.writable >= n.writable) continue;
-      wire::CudaImport import{.header = {}, .allocation = n.buffer->id(), .bytes = n.buffer->allocation_bytes(), .writable = n.writable ? 1u : 0u};
+      wire::CudaImport import{
+          .header = {}, .allocation = n.buffer->id(), .bytes = n.buffer->allocation_bytes(), .writable = n.writable ? 1u : 0u};
       auto r = m_link.request<wire::CudaPlaced>(import, {n.buffer->fd()}, "importing memory", m_options.load_timeout_s);
       if (!r) return runner_failure(r.error());
       const wire::CudaPlaced placed = **r;
       if (placed.outcome != wire::Outcome::ok) return m_link.end(reason_of(placed.outcome), n.role + ": " + text_of(placed.text));
-      m_placed[n.buffer->id()] = {n.role,  placed.address, n.buffer->allocation_bytes(), n.buffer->offset(), n.buffer->offset() + n.buffer->bytes(),
-                                  n.writable};
+      m_placed[n.buffer->id()] = {
+          n.role, placed.address, n.buffer->allocation_bytes(), n.buffer->offset(), n.buffer->offset() + n.buffer->bytes(), n.writable};
     }
     return {};
   }
@@ -253,7 +260,8 @@ class CudaProcessRunner final : public Runner {
     }
     std::vector<PlacedAllocation> placed;
     for (const auto& [id, p] : m_placed) placed.push_back(p);
-    RunnerFailure why = classify_cuda_fault(done.error, text_of(done.text), m_log.xids(m_log.readable() ? 0.3 : 0), m_log.readable(), placed);
+    RunnerFailure why =
+        classify_cuda_fault(done.error, text_of(done.text), m_log.xids(m_log.readable() ? 0.3 : 0), m_log.readable(), placed);
     return m_link.end(why.reason, std::move(why.detail));
   }
 
@@ -310,7 +318,8 @@ Result<std::string> find_python_runner(const CudaRunnerOptions& options) {
   std::error_code ec;
   for (const auto& place : places)
     if (fs::exists(place, ec)) return fs::absolute(place, ec).string();
-  return fail(Code::not_found, "forge_expert_runner.py is neither beside the program nor in the source tree", "install again, or set FORGE_DATA");
+  return fail(Code::not_found, "forge_expert_runner.py is neither beside the program nor in the source tree",
+              "install again, or set FORGE_DATA");
 }
 
 using Started = RunnerResult<std::unique_ptr<CudaProcessRunner>>;

@@ -43,7 +43,7 @@ struct CudaMap {  // a tensor map, encoded by the runner into args[args_offset .
   std::uint32_t args_offset = 0;
   std::uint32_t type = 0;  // CUtensorMapDataType
   std::uint32_t rank = 0;
-  std::uint32_t im2col = 0;  // 1: lower, upper, channels, pixels; 0: box
+  std::uint32_t im2col = 0;           // 1: lower, upper, channels, pixels; 0: box
   std::uint32_t swizzle = 0, l2 = 0;  // CUtensorMapSwizzle, CUtensorMapL2promotion
   std::uint32_t channels = 0, pixels = 0;
   Place place;

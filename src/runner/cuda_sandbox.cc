@@ -38,8 +38,7 @@ std::vector<std::string> device_files() {
 // CUDA_ERROR_OPERATING_SYSTEM). The network stays shut: no family with bit 2 (AF_INET 2, AF_INET6 10).
 std::vector<SyscallRule> deny_list() {
   std::vector<SyscallRule> rules = {{SYS_socket, 0, 2}};
-  for (const SyscallRule& rule : harmful_syscalls())
-    switch (rule.number) {
+  for (const SyscallRule& rule : harmful_syscalls()) switch (rule.number) {
       case SYS_socket:
       case SYS_socketpair:
       case SYS_connect:

@@ -20,9 +20,10 @@ std::string CudaSlot::Launch::text() const {
 Answer encode_map(const cu::Driver& d, const wire::CudaMap& m, std::uint64_t address, cu::TensorMap& out) {
   static const std::uint32_t ones[wire::k_max_map_rank] = {1, 1, 1, 1, 1};
   void* at = reinterpret_cast<void*>(address);
-  const cu::Status s = m.im2col ? d.map_im2col(&out, int(m.type), m.rank, at, m.dims, m.strides, m.lower, m.upper, m.channels, m.pixels, ones, 0,
-                                               int(m.swizzle), int(m.l2), 0)
-                                : d.map_tiled(&out, int(m.type), m.rank, at, m.dims, m.strides, m.box, ones, 0, int(m.swizzle), int(m.l2), 0);
+  const cu::Status s = m.im2col
+                           ? d.map_im2col(&out, int(m.type), m.rank, at, m.dims, m.strides, m.lower, m.upper, m.channels, m.pixels, ones, 0,
+                                          int(m.swizzle), int(m.l2), 0)
+                           : d.map_tiled(&out, int(m.type), m.rank, at, m.dims, m.strides, m.box, ones, 0, int(m.swizzle), int(m.l2), 0);
   return s == cu::kSuccess ? Answer{} : Answer{wire::Outcome::load_failed, "a tensor map was refused: " + cu::describe(d, s)};
 }
 
@@ -78,11 +79,13 @@ Answer CudaSlot::bind(const cu::Driver& d, cu::Handle module) {
       if (other.entry == l.entry) most = std::max(most, other.what.shared_bytes);
     if (most > 0)
       if (const cu::Status s = d.function_set(l.function, cu::kFunctionMaxDynamicShared, int(most)); s != cu::kSuccess)
-        return {wire::Outcome::load_failed, fmt::format("{}: {} bytes of shared memory are too many: {}", l.text(), most, cu::describe(d, s))};
+        return {wire::Outcome::load_failed,
+                fmt::format("{}: {} bytes of shared memory are too many: {}", l.text(), most, cu::describe(d, s))};
     int blocks = 0;
     const cu::Status s = d.occupancy_blocks(&blocks, l.function, int(l.what.block), std::size_t(l.what.shared_bytes));
     if (s != cu::kSuccess || blocks == 0)
-      return {wire::Outcome::load_failed, fmt::format("{}: not one block fits an SM{}", l.text(), s == cu::kSuccess ? "" : ": " + cu::describe(d, s))};
+      return {wire::Outcome::load_failed,
+              fmt::format("{}: not one block fits an SM{}", l.text(), s == cu::kSuccess ? "" : ": " + cu::describe(d, s))};
   }
   return {};
 }

@@ -12,7 +12,8 @@ namespace forge {
 class CudaSlot {
  public:
   // Fills addresses and maps in. `entries`: the image's, as load named them.
-  static Answer make(const cu::Driver&, const wire::CudaPrepare&, const CudaImports&, const std::vector<std::string>& entries, CudaSlot& slot);
+  static Answer make(const cu::Driver&, const wire::CudaPrepare&, const CudaImports&, const std::vector<std::string>& entries,
+                     CudaSlot& slot);
   // Looks the functions up in a module, raises their limit of shared memory, and asks whether each launch fits the card at all.
   Answer bind(const cu::Driver&, cu::Handle module);
   Answer queue(const cu::Driver&, cu::Handle stream);

@@ -31,10 +31,8 @@ struct ScrubArgs {
 constexpr struct {
   std::int64_t frame;
   const char* entry;
-} kLocalScrubs[] = {{256, "forge_scrub_local_256"},
-                    {1024, "forge_scrub_local_1024"},
-                    {4096, "forge_scrub_local_4096"},
-                    {16384, "forge_scrub_local_16384"}};
+} kLocalScrubs[] = {
+    {256, "forge_scrub_local_256"}, {1024, "forge_scrub_local_1024"}, {4096, "forge_scrub_local_4096"}, {16384, "forge_scrub_local_16384"}};
 
 int attribute(const cu::Driver& d, int which) {
   int value = 0;
@@ -48,7 +46,8 @@ Answer cuda_answer(const cu::Driver& d, cu::Status s, const std::string& what) {
   if (s == cu::kSuccess) return {};
   const std::string text = fmt::format("{}: {}", what, cu::describe(d, s));
   if (s == cu::kOutOfMemory) return {wire::Outcome::out_of_memory, text};
-  if (s == cu::kInvalidValue || s == cu::kLaunchOutOfResources || s == cu::kCooperativeTooLarge || s < 700) return {wire::Outcome::load_failed, text};
+  if (s == cu::kInvalidValue || s == cu::kLaunchOutOfResources || s == cu::kCooperativeTooLarge || s < 700)
+    return {wire::Outcome::load_failed, text};
   return {wire::Outcome::faulted, text};
 }
 
@@ -111,7 +110,8 @@ bool CudaVehicle::can_scrub(std::int64_t frame) { return frame <= std::rbegin(kL
 Answer CudaVehicle::scrub(std::uint64_t pattern, std::int64_t frame) {
   ScrubArgs args{m_scratch.data() + kWordsOffset, m_scratch.data(), static_cast<std::uint32_t>(pattern), 0};
   const auto run = [&](const char* entry, std::int64_t grid, int block, std::int64_t shared) -> Answer {
-    if (const Answer a = cuda_answer(m_driver, m_driver.fill(m_scratch.data(), 0, 8, m_stream), "clearing a counter"); a.outcome != wire::Outcome::ok)
+    if (const Answer a = cuda_answer(m_driver, m_driver.fill(m_scratch.data(), 0, 8, m_stream), "clearing a counter");
+        a.outcome != wire::Outcome::ok)
       return a;
     return launch(entry, grid, block, shared, true, &args);
   };

@@ -121,7 +121,7 @@ class ProcessRunner final : public Runner {
     if (done.outcome != wire::Outcome::ok) return failure(reason_of(done.outcome), text_of(done.text));
     if (!std::isfinite(done.inside_s) || done.inside_s < 0 || done.inside_s > t.outside_s)
       return m_link.end(Reason::runner_broke,
-                 fmt::format("the runner claims {} s inside a call that took {} s outside", done.inside_s, t.outside_s));
+                        fmt::format("the runner claims {} s inside a call that took {} s outside", done.inside_s, t.outside_s));
     t.inside_s = done.inside_s;
     return t;
   }

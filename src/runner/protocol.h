@@ -16,18 +16,22 @@ constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_
 constexpr int k_max_rank = 8, k_max_args = 3968, k_max_mappings = 48, k_max_hot = 3, k_hot_bytes = 4096;
 
 enum class Kind : std::uint16_t {
-  hello = 1,     // runner -> judge, first of all
-  load = 2,      // -> runner: one image or one expert. fd: the image file
-  prepare = 3,   // -> runner: map these buffers, forget the earlier ones. fds: one a buffer
-  ready = 4,     // -> runner: be wide awake, and scrub if there is a pattern
-  go = 5,        // -> runner: one timed call
-  profile = 6,   // -> runner: sample an expert's run()
-  cuda_import = 7, cuda_forget = 8, cuda_prepare = 9, cuda_batch = 10,  // -> runner: cuda_protocol.h
-  reply = 16,    // runner -> judge: the request of the same sequence number is done, or refused
-  done = 17,     // runner -> judge: answer to go
-  samples = 18,  // runner -> judge: answer to profile
-  cuda_placed = 20, cuda_done = 21,  // runner -> judge: cuda_protocol.h
-  fault = 32,    // runner -> judge: last words from a signal handler
+  hello = 1,    // runner -> judge, first of all
+  load = 2,     // -> runner: one image or one expert. fd: the image file
+  prepare = 3,  // -> runner: map these buffers, forget the earlier ones. fds: one a buffer
+  ready = 4,    // -> runner: be wide awake, and scrub if there is a pattern
+  go = 5,       // -> runner: one timed call
+  profile = 6,  // -> runner: sample an expert's run()
+  cuda_import = 7,
+  cuda_forget = 8,
+  cuda_prepare = 9,
+  cuda_batch = 10,  // -> runner: cuda_protocol.h
+  reply = 16,       // runner -> judge: the request of the same sequence number is done, or refused
+  done = 17,        // runner -> judge: answer to go
+  samples = 18,     // runner -> judge: answer to profile
+  cuda_placed = 20,
+  cuda_done = 21,  // runner -> judge: cuda_protocol.h
+  fault = 32,      // runner -> judge: last words from a signal handler
 };
 
 struct Header {

@@ -29,7 +29,9 @@ class ServedCudaImage final : public CudaServed {
       m_frame = std::max<std::int64_t>(m_frame, frame);
     }
     if (!CudaVehicle::can_scrub(m_frame))
-      return fail(Code::unsupported, fmt::format("an entry needs {} bytes of local memory a thread, more than the 16384 that can be overwritten between calls", m_frame),
+      return fail(Code::unsupported,
+                  fmt::format("an entry needs {} bytes of local memory a thread, more than the 16384 that can be overwritten between calls",
+                              m_frame),
                   "keep arrays in registers or in shared memory");
     return {};
   }

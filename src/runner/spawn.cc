@@ -23,7 +23,8 @@ namespace forge {
 namespace {
 
 // Between vfork and exec: shares the judge's memory, so it makes system calls and touches nothing else.
-[[noreturn]] void become_runner(const char* program, char* const* argv, char* const* env, int channel, pid_t judge, const SpawnLimits& limits) {
+[[noreturn]] void become_runner(const char* program, char* const* argv, char* const* env, int channel, pid_t judge,
+                                const SpawnLimits& limits) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != judge) _exit(126);  // it died before the line above

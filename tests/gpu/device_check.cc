@@ -46,7 +46,7 @@ struct Check {
     LaunchSpec launch;
     launch.entry = entry;
     image.plan.launches.push_back(launch);
-      if (entry == "forge_event") image.plan.launches.push_back({.entry = "copy"});
+    if (entry == "forge_event") image.plan.launches.push_back({.entry = "copy"});
     return start_cuda_image_runner(image, options(timeout));
   }
 };
@@ -74,7 +74,8 @@ struct Pair {  // x and y of n bytes, x random
     for (std::size_t i = 0; i < got.size(); ++i) n += got[i] != content[i];
     return n;
   }
-  CallSpec call(const std::string& entry, std::int64_t grid, int block, std::int64_t shared = 0, std::size_t slot = 0, std::size_t slot_bytes = 0) const {
+  CallSpec call(const std::string& entry, std::int64_t grid, int block, std::int64_t shared = 0, std::size_t slot = 0,
+                std::size_t slot_bytes = 0) const {
     CallSpec s;
     const std::size_t bytes = slot_bytes ? slot_bytes : x.bytes();
     s.plan.launches.push_back({.entry = entry, .grid = grid, .scratch_bytes = shared, .block = block});
@@ -117,8 +118,9 @@ void copies(Check& c) {
     mhz = t->sm_mhz;
     if (i < 4) wrong += p.wrong(c);
   }
-  say("copy: right", wrong == 0, fmt::format("{} words of 4 calls wrong; scrub {:.2f} ms, call {:.2f} ms, inside {:.1f} us, {:.0f} MHz; {}", wrong,
-                                             scrub / kTurns * 1e3, call / kTurns * 1e3, inside / kTurns * 1e6, mhz, (*r)->description()));
+  say("copy: right", wrong == 0,
+      fmt::format("{} words of 4 calls wrong; scrub {:.2f} ms, call {:.2f} ms, inside {:.1f} us, {:.0f} MHz; {}", wrong,
+                  scrub / kTurns * 1e3, call / kTurns * 1e3, inside / kTurns * 1e6, mhz, (*r)->description()));
 }
 
 void wrong_kernels(Check& c) {
@@ -130,9 +132,10 @@ void wrong_kernels(Check& c) {
     std::int64_t shared = 0;
   };
   Pair p = Pair::make(c, 8 * kMiB);
-  for (const Case& k : {Case{"write_input", {Reason::out_of_bounds, Reason::crashed}}, Case{"past_end", {Reason::out_of_bounds, Reason::crashed}},
-                        Case{"wild", {Reason::crashed}}, Case{"misaligned", {Reason::crashed}}, Case{"hang", {Reason::timed_out}},
-                        Case{"copy", {Reason::load_failed}, 1, 512, 400 * 1024}}) {
+  for (const Case& k :
+       {Case{"write_input", {Reason::out_of_bounds, Reason::crashed}}, Case{"past_end", {Reason::out_of_bounds, Reason::crashed}},
+        Case{"wild", {Reason::crashed}}, Case{"misaligned", {Reason::crashed}}, Case{"hang", {Reason::timed_out}},
+        Case{"copy", {Reason::load_failed}, 1, 512, 400 * 1024}}) {
     auto r = c.start(k.entry, 2);
     if (!r) {
       say(std::string("wrong: ") + k.entry, false, r.error().detail);
@@ -143,7 +146,8 @@ void wrong_kernels(Check& c) {
     const auto t = s ? (*r)->call() : tl::unexpected(s.error());
     const double took = monotonic_seconds() - begin;
     const bool good = !t && std::count(k.reasons.begin(), k.reasons.end(), t.error().reason) > 0;
-    say(std::string("wrong: ") + k.entry, good, fmt::format("{:.0f} ms: {}: {}", took * 1e3, t ? "accepted" : name(t.error().reason), t ? "" : t.error().detail));
+    say(std::string("wrong: ") + k.entry, good,
+        fmt::format("{:.0f} ms: {}: {}", took * 1e3, t ? "accepted" : name(t.error().reason), t ? "" : t.error().detail));
   }
   std::vector<std::uint32_t> x(p.content.size());
   (void)c.context->copy_to_host(x.data(), p.x.data(), x.size() * 4);
@@ -192,8 +196,8 @@ void pairs(Check& c, const std::string& what, Runner& a, Runner& b, int n, doubl
   const int w = int(std::lround(0.98 * std::sqrt(double(n))));  // order statistics of the median, 95 %
   const double mid = sorted[std::size_t(n / 2)], half = 0.5 * (sorted[std::size_t(n / 2 + w)] - sorted[std::size_t(n / 2 - w)]);
   say(what, std::abs(mid) + half <= limit,
-      fmt::format("B/A {:+.3f} % +- {:.3f} % over {} pairs; A {:.2f} us inside, {:.0f} us outside, {:.0f} MHz", 100 * mid, 100 * half, n, 1e6 * median(times),
-                  1e6 * median(outside), mhz));
+      fmt::format("B/A {:+.3f} % +- {:.3f} % over {} pairs; A {:.2f} us inside, {:.0f} us outside, {:.0f} MHz", 100 * mid, 100 * half, n,
+                  1e6 * median(times), 1e6 * median(outside), mhz));
   (void)c;
 }
 
@@ -252,15 +256,18 @@ void slopes(Check& c) {
     if (!s) return say("slope", false, s.error().text());
     const double event = median(inside), off = *s / event - 1;
     if (forged)
-      say("forged event", std::abs(*s - event) > 4e-6 + 0.005 * *s, fmt::format("events {:.2f} us, slope {:.2f} us: the audit must see it", event * 1e6, *s * 1e6));
+      say("forged event", std::abs(*s - event) > 4e-6 + 0.005 * *s,
+          fmt::format("events {:.2f} us, slope {:.2f} us: the audit must see it", event * 1e6, *s * 1e6));
     else
-      say("slope: copy of 64 MiB", std::abs(*s - event) < 4e-6 + 0.005 * *s, fmt::format("events {:.2f} us, slope {:.2f} us ({:+.1f} %)", event * 1e6, *s * 1e6, 100 * off));
+      say("slope: copy of 64 MiB", std::abs(*s - event) < 4e-6 + 0.005 * *s,
+          fmt::format("events {:.2f} us, slope {:.2f} us ({:+.1f} %)", event * 1e6, *s * 1e6, 100 * off));
   }
 }
 
 void expert(Check& c, const std::string& plugin) {
   constexpr std::int64_t kN = 8192;
-  auto a = DeviceBuffer::make(std::size_t(kN * kN) * 2, "A"), b = DeviceBuffer::make(std::size_t(kN * kN) * 2, "B"), o = DeviceBuffer::make(std::size_t(kN * kN) * 2, "C");
+  auto a = DeviceBuffer::make(std::size_t(kN * kN) * 2, "A"), b = DeviceBuffer::make(std::size_t(kN * kN) * 2, "B"),
+       o = DeviceBuffer::make(std::size_t(kN * kN) * 2, "C");
   if (!a || !b || !o) return say("expert", false, "no memory");
   std::vector<std::uint16_t> half(std::size_t(kN * kN));
   std::mt19937 random(3);
@@ -288,8 +295,9 @@ void expert(Check& c, const std::string& plugin) {
     if (!t) return say(label, false, t.error().detail);
     times.push_back(t->inside_s);
   }
-  say(label, true, fmt::format("{:.1f} us = {:.0f} TFLOP/s; ready after {:.1f} s; {}", 1e6 * median(times), 2.0 * kN * kN * kN / median(times) * 1e-12, ready - begin,
-                               (*r)->description()));
+  say(label, true,
+      fmt::format("{:.1f} us = {:.0f} TFLOP/s; ready after {:.1f} s; {}", 1e6 * median(times), 2.0 * kN * kN * kN / median(times) * 1e-12,
+                  ready - begin, (*r)->description()));
   (void)(*r)->prepare_batch({});
   if (const auto t = slope(**r, 8); t) say(label + ": slope", true, fmt::format("{:.1f} us a call", *t * 1e6));
 }
@@ -322,12 +330,13 @@ int run(int argc, char** argv) {
   slopes(c);
   for (int i = 3; i < argc; ++i) expert(c, argv[i]);
   const auto ceilings = measure_cuda_ceilings(*machine, "");
-  say("ceilings", bool(ceilings), ceilings ? fmt::format("read {:.0f} GB/s, copy {:.0f} GB/s, f32 {:.1f} TFLOP/s, f16 matrix {:.0f} TFLOP/s", ceilings->read_gbs,
-                                                         ceilings->copy_gbs, ceilings->gflops * 1e-3, ceilings->matrix_gflops * 1e-3)
-                                           : ceilings.error().text());
+  say("ceilings", bool(ceilings),
+      ceilings ? fmt::format("read {:.0f} GB/s, copy {:.0f} GB/s, f32 {:.1f} TFLOP/s, f16 matrix {:.0f} TFLOP/s", ceilings->read_gbs,
+                             ceilings->copy_gbs, ceilings->gflops * 1e-3, ceilings->matrix_gflops * 1e-3)
+               : ceilings.error().text());
   const CardState state = card_state();
-  std::printf("     card: %.0f C, %.0f W, throttle '%s', %d processes\n%d failures\n", state.temperature_c, state.power_w, state.throttle.c_str(),
-              state.processes, failures);
+  std::printf("     card: %.0f C, %.0f W, throttle '%s', %d processes\n%d failures\n", state.temperature_c, state.power_w,
+              state.throttle.c_str(), state.processes, failures);
   return failures != 0;
 }
 

@@ -67,18 +67,21 @@ class Player {
     std::vector<void*> data;
     for (std::size_t i = 0; i < d.inputs.size(); ++i) {
       inputs.emplace_back(d.inputs[i].scalar ? 0 : static_cast<std::size_t>(byte_count(d.inputs[i], m_slots.axes())));
-      if (!inputs[i].empty()) FORGE_TRY(m_bench.device->context().copy_to_host(inputs[i].data(), m_slots.input_at(i, m_slot), inputs[i].size()));
+      if (!inputs[i].empty())
+        FORGE_TRY(m_bench.device->context().copy_to_host(inputs[i].data(), m_slots.input_at(i, m_slot), inputs[i].size()));
       data.push_back(inputs[i].data());
     }
     const InputViews views = input_views(d, m_slots.axes(), data, m_slots.scalars());
     outputs.clear();
     for (const TensorSpec& spec : d.outputs) outputs.emplace_back(static_cast<std::size_t>(byte_count(spec, m_slots.axes())));
-    FORGE_TRY(m_bench.context->oracle.expected(
-        views.views, output_views(d, m_slots.axes()), std::vector<bool>(d.outputs.size(), false), m_bench.context->team, [&](const OracleRange& r) {
-          for (std::size_t o = 0; o < d.outputs.size(); ++o)
-            for (std::int64_t i = 0; i < r.count[o]; ++i)
-              encode(d.outputs[o].dtype, r.expected[o][i], outputs[o].data() + static_cast<std::size_t>(r.first_element[o] + i) * bytes_of(d.outputs[o].dtype));
-        }));
+    FORGE_TRY(m_bench.context->oracle.expected(views.views, output_views(d, m_slots.axes()), std::vector<bool>(d.outputs.size(), false),
+                                               m_bench.context->team, [&](const OracleRange& r) {
+                                                 for (std::size_t o = 0; o < d.outputs.size(); ++o)
+                                                   for (std::int64_t i = 0; i < r.count[o]; ++i)
+                                                     encode(d.outputs[o].dtype, r.expected[o][i],
+                                                            outputs[o].data() + static_cast<std::size_t>(r.first_element[o] + i) *
+                                                                                    bytes_of(d.outputs[o].dtype));
+                                               }));
     return write();
   }
   Status write() const {
@@ -120,9 +123,9 @@ Status check_shape(const Bench& bench, const AxisValues& axes, const GeneratorRu
   FORGE_TRY(player.write());
   const std::vector<Reason> wrong{Reason::wrong_result, Reason::non_finite};
   // Where content is all alike (an adversarial variant), an old answer may be right.
-  expect("the answer to the call before", slots->check(1), rule.kind == GeneratorKind::adversarial
-                                                               ? std::vector<Reason>{Reason::stale_result, Reason::accepted}
-                                                               : std::vector<Reason>{Reason::stale_result});
+  expect("the answer to the call before", slots->check(1),
+         rule.kind == GeneratorKind::adversarial ? std::vector<Reason>{Reason::stale_result, Reason::accepted}
+                                                 : std::vector<Reason>{Reason::stale_result});
   if (rule.kind == GeneratorKind::adversarial) return {};
   FORGE_TRY(player.answer());
   const auto right = player.outputs;
@@ -150,8 +153,9 @@ Status check_shape(const Bench& bench, const AxisValues& axes, const GeneratorRu
     FORGE_TRY(play("one element flipped", wrong, [&](auto& bytes) { bytes[random.below(count) * size + size - 1] ^= std::byte{0xc0}; }));
     FORGE_TRY(play("the last element flipped", wrong, [&](auto& bytes) { bytes[bytes.size() - 1] ^= std::byte{0xc0}; }));
     FORGE_TRY(play("zeros", wrong, [&](auto& bytes) { std::fill(bytes.begin(), bytes.end(), std::byte{0}); }));
-    FORGE_TRY(play("the last tile dropped (zeros)", wrong,
-                   [&](auto& bytes) { std::fill(bytes.end() - std::ptrdiff_t(size * std::min<std::size_t>(count, 64)), bytes.end(), std::byte{0}); }));
+    FORGE_TRY(play("the last tile dropped (zeros)", wrong, [&](auto& bytes) {
+      std::fill(bytes.end() - std::ptrdiff_t(size * std::min<std::size_t>(count, 64)), bytes.end(), std::byte{0});
+    }));
     if (is_float(type))
       FORGE_TRY(play("one NaN", {Reason::non_finite}, [&](auto& bytes) {
         std::int64_t bits = 0;
@@ -218,8 +222,9 @@ Status time_operator(const Bench& bench) {
   FORGE_TRY_ASSIGN(auto second, bench.bases->make(axes, *rule, os_entropy(), 0));
   std::printf("   second base %.2f s\n", monotonic_seconds() - start);
   for (const int count : {1, 8}) {
-    FORGE_TRY_ASSIGN(auto slots, CudaSlots::make(bench.context, bench.device, axes, "timed", {first, second},
-                                                 [] { return Result<std::shared_ptr<DeviceBase>>(fail(Code::internal, "no more")); }, count));
+    FORGE_TRY_ASSIGN(auto slots, CudaSlots::make(
+                                     bench.context, bench.device, axes, "timed", {first, second},
+                                     [] { return Result<std::shared_ptr<DeviceBase>>(fail(Code::internal, "no more")); }, count));
     FORGE_TRY(slots->refresh(count));
     (void)slots->check(count);
     double refresh = 0, check = 0;

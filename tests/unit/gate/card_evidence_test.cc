@@ -28,7 +28,8 @@ TEST(CardEvidence, ResourcesOfEveryLaunch) {
   Image image;
   image.resources = {{.entry = "main", .registers = 168, .static_shared = 0, .frame = 16, .max_threads = 384, .cluster = 2}};
   ConcretePlan plan;
-  plan.launches = {{.entry = "main", .grid = 132, .scratch_bytes = 200000, .block = 384, .cluster = 2}, {.entry = "tail", .grid = 1, .block = 32}};
+  plan.launches = {{.entry = "main", .grid = 132, .scratch_bytes = 200000, .block = 384, .cluster = 2},
+                   {.entry = "tail", .grid = 1, .block = 32}};
   Machine machine;
   machine.properties = h200;
   Evidence e;
@@ -44,7 +45,8 @@ TEST(CardEvidence, ResourcesOfEveryLaunch) {
 
 TEST(CardEvidence, SassIsCountedByOpcode) {
   InstructionMix mix;
-  mix.mnemonics = {{"hgmma.64x256x16.f32", 8}, {"ldg.e.128", 3}, {"ldgsts.e.bypass", 2}, {"ldl", 1}, {"stl.64", 1}, {"utmaldg.2d", 4}, {"lds", 5}};
+  mix.mnemonics = {{"hgmma.64x256x16.f32", 8}, {"ldg.e.128", 3}, {"ldgsts.e.bypass", 2}, {"ldl", 1}, {"stl.64", 1},
+                   {"utmaldg.2d", 4},          {"lds", 5}};
   mix.hot = {{"hgmma.64x256x16.f32", 8}};
   Evidence e;
   add_sass_metrics(e, mix);

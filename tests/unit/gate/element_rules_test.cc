@@ -33,9 +33,9 @@ TEST(ElementRules, DecodeEveryHalf) {
 
 TEST(ElementRules, EncodeAsTheHostDoes) {
   Random random(3);
-  std::vector<double> values{0.0,     -0.0,   1,         -1,        65504,  65519.999, 65520, 65536, 1e300,   -1e300,
-                             0x1p-24, 0x1p-25, 0x1.8p-25, 0x1p-149, 0x1p-150, 0x1.8p-150, 2.5,   3.5,   -2.5,    127.5,
-                             255.6,   1e10,   -1e10,     1e19,     -1e19,  3.5e38,    HUGE_VAL, -HUGE_VAL, 0x1.fffffefp127};
+  std::vector<double> values{0.0,     -0.0,    1,         -1,       65504,    65519.999,  65520,    65536,     1e300,          -1e300,
+                             0x1p-24, 0x1p-25, 0x1.8p-25, 0x1p-149, 0x1p-150, 0x1.8p-150, 2.5,      3.5,       -2.5,           127.5,
+                             255.6,   1e10,    -1e10,     1e19,     -1e19,    3.5e38,     HUGE_VAL, -HUGE_VAL, 0x1.fffffefp127};
   for (int i = 0; i < 200000; ++i) values.push_back(random.normal() * std::ldexp(1.0, static_cast<int>(random.below(60)) - 30));
   // Halfway cases of both narrow types, and a hair to either side.
   for (int i = 0; i < 2000; ++i) {

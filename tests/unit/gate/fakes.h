@@ -35,7 +35,7 @@ struct World {
   int scrubs = 0, refreshes = 0, checks = 0, calls = 0, starts = 0, leases_measure = 0, leases_build = 0;
   std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
-  int slots = 1000;     // that the card's memory holds
+  int slots = 1000;  // that the card's memory holds
   int batches = 0, batch_calls = 0;
   std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;

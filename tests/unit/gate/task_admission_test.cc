@@ -81,7 +81,8 @@ TEST(TaskAdmission, AGeneratorThatAnswersZerosIsFound) {
   const ScaledToy toy(R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } },
     { name = "wide", kind = "heavy_tailed", offset = { alpha = 0.0 } }, { name = "wider", kind = "heavy_tailed", offset = { alpha = 2.0 } }]
 )");
-  EXPECT_EQ(let_through(toy.paths, "scaled"), (std::vector<std::string>{"zeros in every output (wide)", "its mean everywhere in every output (wide)"}));
+  EXPECT_EQ(let_through(toy.paths, "scaled"),
+            (std::vector<std::string>{"zeros in every output (wide)", "its mean everywhere in every output (wide)"}));
 }
 
 // One variant may give zeros, not all of them.

@@ -78,7 +78,8 @@ static int32_t expected(const forge_tensor* in, int32_t, const forge_tensor*, in
                         int64_t begin, int64_t end) {
   const auto* x = static_cast<const float*>(in[0].data);
   const auto* alpha = static_cast<const float*>(in[1].data);
-  for (int64_t i = begin * 64; i < end * 64; i++) y[0][i] = )" + value + R"(, scale[0][i] = std::fabs(y[0][i]);
+  for (int64_t i = begin * 64; i < end * 64; i++) y[0][i] = )" +
+                                                           value + R"(, scale[0][i] = std::fabs(y[0][i]);
   return 0;
 }
 [[maybe_unused]] static int32_t adversarial(const forge_tensor* in, int32_t, uint64_t seed, int32_t variant) {
@@ -91,7 +92,7 @@ static int32_t expected(const forge_tensor* in, int32_t, const forge_tensor*, in
 }
 extern "C" const forge_oracle_v1* forge_oracle(void) {
   static const forge_oracle_v1 oracle{FORGE_ORACLE_VERSION, "scaled", expected, )" +
-                                                                 (adversarial.empty() ? "nullptr" : "adversarial") + R"(};
+                                                           (adversarial.empty() ? "nullptr" : "adversarial") + R"(};
   return &oracle;
 }
 )"));

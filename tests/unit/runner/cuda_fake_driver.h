@@ -30,7 +30,11 @@ inline const cu::Driver& driver() {
   static const cu::Driver table = [] {
     cu::Driver d;
     d.device_attribute = [](int* v, int which, cu::Device) -> cu::Status {
-      *v = which == cu::kSmCount ? 4 : which == cu::kMaxSharedPerBlockOptin ? 227 * 1024 : which == cu::kL2Bytes ? 1 << 20 : which == cu::kMajor ? 9 : 0;
+      *v = which == cu::kSmCount                  ? 4
+           : which == cu::kMaxSharedPerBlockOptin ? 227 * 1024
+           : which == cu::kL2Bytes                ? 1 << 20
+           : which == cu::kMajor                  ? 9
+                                                  : 0;
       return 0;
     };
     d.context_retain = [](cu::Handle* h, cu::Device) -> cu::Status { return *h = &state(), 0; };
@@ -91,11 +95,12 @@ inline const cu::Driver& driver() {
       std::string line = "launch " + name + " grid=" + std::to_string(c->grid_x) + " block=" + std::to_string(c->block_x) +
                          " shared=" + std::to_string(c->shared_bytes);
       for (unsigned i = 0; i < c->attribute_count; ++i)
-        line += c->attributes[i].id == cu::kAttributeCluster   ? " cluster=" + std::to_string(c->attributes[i].value.cluster.x)
-                : c->attributes[i].id == cu::kAttributePdl     ? " pdl"
-                                                               : " cooperative";
+        line += c->attributes[i].id == cu::kAttributeCluster ? " cluster=" + std::to_string(c->attributes[i].value.cluster.x)
+                : c->attributes[i].id == cu::kAttributePdl   ? " pdl"
+                                                             : " cooperative";
       state().log.push_back(line);
-      if (state().entries.count(name)) state().last_args.assign(static_cast<unsigned char*>(parameters[0]), static_cast<unsigned char*>(parameters[0]) + 256);
+      if (state().entries.count(name))
+        state().last_args.assign(static_cast<unsigned char*>(parameters[0]), static_cast<unsigned char*>(parameters[0]) + 256);
       return state().entries.count(name) ? state().launch : 0;
     };
     d.stream_create = [](cu::Handle* h, unsigned) -> cu::Status { return *h = &state(), 0; };

@@ -39,12 +39,23 @@ class CudaRunnerTest : public testing::Test {
   CallSpec spec() const {
     CallSpec s;
     s.plan.launches = {{.entry = "copy", .grid = 8, .scratch_bytes = 65536, .block = 128, .cluster = 2, .pdl = false}};
-    s.plan.maps = {{.name = "a", .index = 0, .dtype = DType::f16, .offset_bytes = 512, .dims = {64, 32}, .stride_bytes = {128}, .box = {64, 8}, .swizzle = 128, .l2 = 256}};
+    s.plan.maps = {{.name = "a",
+                    .index = 0,
+                    .dtype = DType::f16,
+                    .offset_bytes = 512,
+                    .dims = {64, 32},
+                    .stride_bytes = {128},
+                    .box = {64, 8},
+                    .swizzle = 128,
+                    .l2 = 256}};
     s.plan.workspaces = {{.name = "w", .bytes = 4096, .init = WorkspaceInit::zero}};
     using K = ArgField::Kind;
-    s.layout.fields = {{.kind = K::map, .name = "map_a", .index = 0, .offset = 0, .bytes = 128}, {.kind = K::tensor, .name = "x", .offset = 128, .bytes = 8},
-                       {.kind = K::tensor, .name = "y", .offset = 136, .bytes = 8},              {.kind = K::workspace, .name = "w", .offset = 144, .bytes = 8},
-                       {.kind = K::scalar, .name = "s", .offset = 152, .bytes = 4},              {.kind = K::axis, .name = "n", .offset = 156, .bytes = 4}};
+    s.layout.fields = {{.kind = K::map, .name = "map_a", .index = 0, .offset = 0, .bytes = 128},
+                       {.kind = K::tensor, .name = "x", .offset = 128, .bytes = 8},
+                       {.kind = K::tensor, .name = "y", .offset = 136, .bytes = 8},
+                       {.kind = K::workspace, .name = "w", .offset = 144, .bytes = 8},
+                       {.kind = K::scalar, .name = "s", .offset = 152, .bytes = 4},
+                       {.kind = K::axis, .name = "n", .offset = 156, .bytes = 4}};
     s.layout.bytes = 256;
     s.input_specs = {{.name = "x"}, {.name = "s", .dtype = DType::f32, .scalar = true}};
     s.output_specs = {{.name = "y"}};
@@ -58,7 +69,8 @@ class CudaRunnerTest : public testing::Test {
   void import(CudaImports& imports, const ComposedCudaCall& call) {
     for (const auto& a : call.allocations) {
       std::uint64_t address = 0;
-      const Answer r = imports.import({.allocation = a.buffer->id(), .bytes = a.buffer->allocation_bytes(), .writable = a.writable}, 5, address);
+      const Answer r =
+          imports.import({.allocation = a.buffer->id(), .bytes = a.buffer->allocation_bytes(), .writable = a.writable}, 5, address);
       ASSERT_EQ(r.outcome, wire::Outcome::ok) << r.text;
     }
   }
@@ -119,7 +131,7 @@ TEST_F(CudaRunnerTest, AddressesMapsAndValuesReachTheKernel) {
   };
   const std::uint64_t x = imports.at({m_x->id(), m_x->offset()}, 0), y = imports.at({m_y->id(), m_y->offset()}, 0);
   ASSERT_NE(x, 0u);
-  EXPECT_EQ(word(0), x + 256 + 512);  // the map's base
+  EXPECT_EQ(word(0), x + 256 + 512);             // the map's base
   EXPECT_EQ(word(8) & 0xffffffff, 0x03030206u);  // l2 256, swizzle 128, rank 2, f16
   EXPECT_EQ(word(128), x + 256);
   EXPECT_EQ(word(136), y);
