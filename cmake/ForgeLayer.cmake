@@ -101,7 +101,7 @@ endfunction()
 # tests/unit/<layer>/*_test.cc -> <layer>_tests; tests/suites/*.sh and tests/exploits/ are driven by ctest too.
 function(forge_tests)
   add_custom_target(forge_unit_tests)
-  foreach(layer util core device build store runner vault gate knowledge agents evolve report cli)
+  foreach(layer util core device build store runner vault gate knowledge model agents evolve report cli)
     file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*_test.cc)
     if(tests)
       add_executable(${layer}_tests ${tests})

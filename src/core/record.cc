@@ -92,7 +92,9 @@ Json to_json_value(const Task& t) {
               {"budget", to_json_value(t.budget)},
               {"seed", t.seed},
               {"revise", t.revise},
-              {"knowledge", t.knowledge}};
+              {"knowledge", t.knowledge},
+              {"architect", t.architect},
+              {"coder", t.coder}};
 }
 
 Task get_task(JsonReader r) {
@@ -110,6 +112,8 @@ Task get_task(JsonReader r) {
   r.maybe("seed", t.seed);
   r.maybe("revise", t.revise);
   r.maybe("knowledge", t.knowledge);
+  r.maybe("architect", t.architect);
+  r.maybe("coder", t.coder);
   return t;
 }
 

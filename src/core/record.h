@@ -15,7 +15,7 @@ struct Budget {
   int candidates = 24;  // hand-ins
   double gate_seconds = 600;
   double wall_seconds = 3600;
-  std::int64_t tokens = 0;  // 0: none granted
+  std::int64_t tokens = 0;  // of agents that are models; 0: none granted
   double dollars = 0;
 };
 
@@ -36,6 +36,7 @@ struct Task {
   std::uint64_t seed = 1;  // the agents'; never the judge's
   bool revise = true;      // false: first plan only
   bool knowledge = true;   // false: no retrieval
+  std::string architect = "builtin", coder = "builtin";  // the seats: agents/seats.h says what can sit there
 };
 std::string task_to_json(const Task&);
 Result<Task> parse_task(const std::string& json, const std::string& file);

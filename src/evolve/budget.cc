@@ -18,6 +18,10 @@ Spent spent(const Flow& flow) {
   for (const auto& branch : flow.branches) s.candidates += static_cast<int>(branch.outcome.hand_ins.size());
   s.gate_seconds = flow.desk.gate_seconds();
   s.wall_seconds = flow.desk.wall_seconds();
+  if (flow.parts.meter) {
+    s.tokens = flow.parts.meter->used.total();
+    s.dollars = flow.parts.meter->used.dollars;
+  }
   return s;
 }
 
@@ -28,7 +32,8 @@ bool budget_spent(const Flow& flow, double reserved) {
   const Spent s = spent(flow);
   const double reserve = (3 + reserved) * flow.desk.mean_hand_in_seconds();
   return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds ||
-         s.wall_seconds + reserve >= budget.wall_seconds;
+         s.wall_seconds + reserve >= budget.wall_seconds || (s.tokens > 0 && s.tokens >= budget.tokens) ||
+         (budget.dollars > 0 && s.dollars >= budget.dollars);
 }
 
 Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& packages) { return m_flow.desk.time("lab", "", packages); }

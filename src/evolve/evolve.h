@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agents/agent.h"
+#include "agents/driver.h"
 #include "core/record.h"
 #include "store/store.h"
 #include "util/fs.h"
@@ -41,6 +42,7 @@ struct RunParts {
   CodingAgent* coder = nullptr;
   const KnowledgeBase* knowledge = nullptr;
   Journal* journal = nullptr;
+  const Meter* meter = nullptr;  // tokens of agents that are models; null: none are
   const OperatorFolder* op = nullptr;
   const Machine* machine = nullptr;
   const Paths* paths = nullptr;  // to build probes' baselines for adoption; null: nothing counts as adopted

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "agents/builtin.h"
+#include "agents/seats.h"
 #include "device/survey.h"
 #include "evolve/evolve.h"
 #include "evolve/run_json.h"
@@ -64,20 +64,17 @@ Result<Recorded> read_start(const std::vector<Event>& events, const std::string&
   return out;
 }
 
-// Agents, operator and knowledge: the same for a run, a resume and a replay.
+// Operator, knowledge and agents: the same for a run, a resume and a replay.
 struct Assembly {
   OperatorFolder op;
   KnowledgeBase knowledge;
-  std::unique_ptr<ArchitectureAgent> architect;
-  std::unique_ptr<CodingAgent> coder;
+  Seats seats;
 };
-Result<Assembly> assemble(const Paths& paths, const Task& task, const Machine& machine) {
+Result<Assembly> assemble(const Paths& paths, const Task& task, const Machine& machine, Journal& journal, const SeatOptions& options) {
   Assembly a;
   FORGE_TRY_ASSIGN(a.op, load_operator(paths, task.operator_name, machine.target.family));
   FORGE_TRY_ASSIGN(a.knowledge, KnowledgeBase::load(paths.data / "knowledge"));
-  FORGE_TRY_ASSIGN(const Blueprint blueprint, load_blueprint(paths, task.operator_name, machine.target));
-  a.architect = make_builtin_architect(blueprint);
-  a.coder = make_builtin_coder(blueprint);
+  FORGE_TRY_ASSIGN(a.seats, take_seats(paths, task, machine, journal, options));
   return a;
 }
 
@@ -85,8 +82,9 @@ RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal
                   const std::string& id) {
   RunParts parts;
   parts.gate = &gate;
-  parts.architect = a.architect.get();
-  parts.coder = a.coder.get();
+  parts.architect = a.seats.architect.get();
+  parts.coder = a.seats.coder.get();
+  parts.meter = a.seats.meter.get();
   parts.knowledge = &a.knowledge;
   parts.journal = &journal;
   parts.op = &a.op;
@@ -98,15 +96,18 @@ RunParts parts_of(const Assembly& a, const Machine& machine, Gate& gate, Journal
 
 fs::path journal_file(const Store& store, const std::string& id) { return store.run_dir(id) / "journal.jsonl"; }
 
+fs::path workspace_of(const Store& store, const std::string& id) { return store.run_dir(id) / "workspace"; }
+
 Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const Machine& machine, const Heritage& heritage,
                      const std::string& reference, const std::string& id, Journal::Mode mode, const Say& say) {
-  FORGE_TRY_ASSIGN(Assembly assembly, assemble(paths, task, machine));
   Task for_gate = task;
   if (!reference.empty()) for_gate.reference = reference;
   FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate, make_gate(paths, for_gate, machine, GateOptions{}));
   Result<RunResult> result = fail(Code::internal, "not run");
   {
     FORGE_TRY_ASSIGN(Journal journal, Journal::open(journal_file(store, id), mode));
+    FORGE_TRY_ASSIGN(const Assembly assembly,
+                     assemble(paths, task, machine, journal, {.workspace = workspace_of(store, id), .replay = false}));
     RunParts parts = parts_of(assembly, machine, *gate, journal, heritage, id);
     parts.paths = &paths;
     parts.home = store.home();
@@ -137,6 +138,7 @@ Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& a
   FORGE_TRY_ASSIGN(const Machine machine, survey_machine(asked.target, store.home()));
   Task task = asked;
   task.target = machine.target.name;
+  FORGE_TRY(check_seats(paths, task, machine));
   const std::string id = store.new_run_id(task);
   if (say) say("run " + id);
   return go(paths, store, task, machine, heritage, "", id, Journal::Mode::create, say);
@@ -172,7 +174,7 @@ Result<ReplayResult> replay_run(const Paths& paths, const Store& store, const st
   const std::string file = journal_file(store, id).string();
   FORGE_TRY_ASSIGN(Journal journal, Journal::open(file, Journal::Mode::replay));
   FORGE_TRY_ASSIGN(const Recorded recorded, read_start(journal.events(), file));
-  FORGE_TRY_ASSIGN(const Assembly assembly, assemble(paths, recorded.task, recorded.machine));
+  FORGE_TRY_ASSIGN(const Assembly assembly, assemble(paths, recorded.task, recorded.machine, journal, {.workspace = {}, .replay = true}));
   RefusingGate gate;
   const RunParts parts = parts_of(assembly, recorded.machine, gate, journal, recorded.heritage, id);
   const Result<RunResult> result = run(recorded.task, parts);

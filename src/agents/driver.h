@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coding agents that are not built in. A driver says what the agent does next: calls of the workbench's tools, or the end of its turn.
+// Every turn is a step of the journal, and a driver gets all turns so far with every question, so it has no state that a resume could
+// lose: a resumed run reads the recorded turns, and asks the driver only where the record ends. Drivers: a model over HTTP, a command
+// line agent over MCP, a folder that a person works in, and a script for tests.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agents/agent.h"
+#include "model/model.h"
+#include "store/journal.h"
+
+namespace forge {
+
+struct ToolCall {
+  std::string id, tool;
+  std::string arguments;  // JSON text, unchecked
+};
+
+struct ToolResult {
+  std::string text;  // a JSON object, verdict first, under 8 KB; long logs are files that it names
+  bool error = false;
+};
+
+struct Turn {
+  std::vector<ToolCall> calls;
+  bool ended = false;  // the agent will do no more for this milestone
+  std::string why;     // of the end, for people
+  std::string said;    // the agent's own message: JSON text that only its driver understands
+  TokenUse use;
+};
+
+struct Exchange {
+  Turn turn;
+  std::vector<ToolResult> results;  // one per call
+};
+
+// What an agent is told at the start of a milestone.
+struct Assignment {
+  std::string milestone;         // id
+  std::string brief;             // Markdown: the milestone, the interface, what is known
+  int attempt = 0;               // how often this milestone was assigned before, over all revisions
+  std::string workspace;         // folder of the run's agent; "" when nothing may be written (replay)
+  std::int64_t tokens_left = 0;  // of the budget; 0: none are granted
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual std::string identity() const = 0;
+  virtual bool uses_tokens() const { return false; }
+  // Code::interrupted: not now; the run stops here and a resume asks again (a person has not handed in yet).
+  virtual Result<Turn> next(const Assignment&, const std::vector<Exchange>& so_far) = 0;
+  virtual void leave() {}  // the milestone is over; called where next() was called before
+};
+
+// Tokens and dollars of all agents of a run, from its recorded turns.
+struct Meter {
+  TokenUse used;
+};
+
+// Drives the workbench: brief, turns, tool calls, until the milestone is over. `workspace`: "" on a replay.
+std::unique_ptr<CodingAgent> make_driven_coder(std::unique_ptr<Driver>, Journal&, Meter&, const Budget&, const std::string& workspace);
+
+}  // namespace forge

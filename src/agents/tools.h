@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workbench as tools: the one door for every coding agent that is not built in, whether it calls over HTTP, MCP or a folder.
+// A package is given as text (`source`, `plan`) or as a `folder` of the workspace. Results are short, verdict first, and reveal
+// nothing that the design keeps from a coding agent: no vault, no expert, no seed, no hidden shape, no expected output.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "agents/driver.h"
+
+namespace forge {
+
+// submit, build, time, search_knowledge, read_milestone, propose_finding, give_up: deterministic order, annotated for MCP.
+struct ToolSpec {
+  ModelTool tool;
+  std::string title;
+  bool read_only = false;
+};
+const std::vector<ToolSpec>& workbench_tools();
+
+// The brief of a milestone: its decisions, acceptance, the interface with forge_args.h and a launch plan's rules, entries cited.
+std::string brief_of(const Workbench&);
+
+// Never an error of its own for what an agent did wrong: that is a result which says how to do it right. An error is the world's
+// (interrupted, disk full) and ends the run's step.
+Result<ToolResult> call_tool(Workbench&, const ToolCall&, const std::string& workspace);
+
+}  // namespace forge
