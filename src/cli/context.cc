@@ -15,6 +15,7 @@ int exit_code(Code code) {
   switch (code) {
     case Code::bad_input:
     case Code::not_found:
+    case Code::out_of_range:
       return kUsage;
     case Code::io:
     case Code::disk_full:

@@ -16,10 +16,12 @@ namespace forge {
 // Tokens of one reply, or of many. `input` leaves out what was read from or written to a prompt cache.
 struct TokenUse {
   std::int64_t input = 0, cache_read = 0, cache_write = 0, output = 0;
-  double dollars = 0;  // by the price list that the user gave; 0 when none is given for the model
+  double dollars = 0;      // by the price list that the user gave; 0 when none is given for the model
+  bool estimated = false;  // the server gave no count somewhere: four bytes a token, so that a budget holds all the same
   std::int64_t total() const { return input + cache_read + cache_write + output; }
   TokenUse& operator+=(const TokenUse& more) {
     input += more.input, cache_read += more.cache_read, cache_write += more.cache_write, output += more.output, dollars += more.dollars;
+    estimated |= more.estimated;
     return *this;
   }
 };
@@ -73,11 +75,12 @@ class Model {
 
 // What a user writes: "anthropic:MODEL" or "openai:MODEL", each with "@BASE_URL" behind it where the server is another. Prices and
 // timeouts come from $FORGE_HOME/config.toml, [model."NAME"]; keys from ANTHROPIC_API_KEY and OPENAI_API_KEY.
+// What is read from or written to a prompt cache costs as much as other input where no price of its own is given.
 struct ModelSettings {
   double dollars_per_million_input = 0, dollars_per_million_output = 0, dollars_per_million_cache_read = 0,
          dollars_per_million_cache_write = 0;
-  std::int64_t max_output = 16384;
-  int attempts = 6;  // of one request
+  std::int64_t max_output = 16384;  // tokens; the most that the model can write: a request is cut to it
+  int attempts = 6;                 // of one request
 };
 bool is_model_name(const std::string& spec);
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const ModelSettings&);

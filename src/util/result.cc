@@ -30,6 +30,8 @@ const char* name(Code code) {
       return "diverged";
     case Code::internal:
       return "internal";
+    case Code::out_of_range:
+      return "out_of_range";
   }
   return "internal";
 }

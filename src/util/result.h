@@ -21,6 +21,7 @@ enum class Code {
   interrupted = 9,   // Ctrl-C; the run can be resumed
   diverged = 10,     // a replay did not repeat the recorded decisions
   internal = 11,     // a broken invariant: a bug in forge
+  out_of_range = 12  // more than a limit of others allows: a prompt beyond its model's context
 };
 const char* name(Code);
 
