@@ -27,9 +27,10 @@ struct ToolResult {
 
 struct Turn {
   std::vector<ToolCall> calls;
-  bool ended = false;  // the agent will do no more for this milestone
-  std::string why;     // of the end, for people
-  std::string said;    // the agent's own message: JSON text that only its driver understands
+  bool ended = false;   // the agent will do no more for this milestone
+  bool finish = false;  // with ended: nor for any other; the run ends with the best that it has
+  std::string why;      // of the end, for people
+  std::string said;     // the agent's own message: JSON text that only its driver understands
   TokenUse use;
 };
 
@@ -45,6 +46,8 @@ struct Assignment {
   int attempt = 0;               // how often this milestone was assigned before, over all revisions
   std::string workspace;         // folder of the run's agent; "" when nothing may be written (replay)
   std::int64_t tokens_left = 0;  // of the budget; 0: none are granted
+  // To begin with, name and content: the kernel and launch.toml (the branch's best, or a skeleton that builds), and forge_args.h.
+  std::vector<std::pair<std::string, std::string>> starter;
 };
 
 class Driver {
@@ -54,6 +57,9 @@ class Driver {
   virtual bool uses_tokens() const { return false; }
   // Code::interrupted: not now; the run stops here and a resume asks again (a person has not handed in yet).
   virtual Result<Turn> next(const Assignment&, const std::vector<Exchange>& so_far) = 0;
+  // The milestone is over while the agent may still be at work, `so_far` holds its last results: tells it, waits a little for its end,
+  // and returns the tokens that no turn held (a command line agent says them last). A step of the journal, before leave().
+  virtual Result<TokenUse> settle(const std::vector<Exchange>&) { return TokenUse{}; }
   virtual void leave() {}  // the milestone is over; called where next() was called before
 };
 
