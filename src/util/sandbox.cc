@@ -221,10 +221,10 @@ std::vector<std::string> describe(const SandboxSupport& s) {
 
 int set_no_new_privs() { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno; }
 
-int landlock_allow(std::span<const PathRule> rules) {
+int landlock_allow(std::span<const PathRule> rules, bool network) {
   const int abi = landlock_version();
   if (abi == 0) return ENOSYS;
-  LandlockRuleset set{handled_fs(abi), abi >= 4 ? kNetBindConnect : 0, abi >= 6 ? kScopeSocketSignal : 0};
+  LandlockRuleset set{handled_fs(abi), abi >= 4 && !network ? kNetBindConnect : 0, abi >= 6 ? kScopeSocketSignal : 0};
   const std::size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;  // an older kernel refuses a longer struct only if its tail is set
   const int ruleset = static_cast<int>(syscall(kLandlockCreate, &set, size, 0u));
   if (ruleset < 0) return errno;

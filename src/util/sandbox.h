@@ -29,7 +29,7 @@ struct PathRule {
   const char* path = nullptr;
   PathAccess access = PathAccess::read;
 };
-int landlock_allow(std::span<const PathRule>);
+int landlock_allow(std::span<const PathRule>, bool network = false);  // network: TCP stays as it is
 
 // One system call. With `arg` >= 0 only the calls that have a bit of `mask` set in that argument (deny), or none of them
 // (allow): {SYS_mmap, 2, PROT_EXEC} in an allow list admits every mmap but an executable one. Low 32 bits only.

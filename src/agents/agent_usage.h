@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line agent says of itself on its standard output: tokens, the reason of an end, a key that is refused. Each agent in
+// its own words; lines that are not understood are passed over. No exit code is looked at: agents end with 0 after failures.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "model/model.h"
+
+namespace forge {
+
+enum class UsageFormat {
+  none,         // says nothing that we understand
+  claude_code,  // claude --output-format stream-json: one `result` at the end, its messages before that are a lower bound
+  codex,        // codex exec --json: one `turn.completed` a turn
+  gemini,       // gemini -o json (one document) or stream-json (`result` at the end)
+  opencode,     // opencode run --format json: one `step_finish` a step, to be summed
+};
+const char* name(UsageFormat);
+
+class UsageReader {
+ public:
+  virtual ~UsageReader() = default;
+  virtual void line(const std::string&) = 0;  // of standard output, without its end
+  virtual void end() {}                       // of standard output
+  TokenUse use() const { return m_use; }      // so far; never falls
+  // Why going on is of no use ("the API refuses the key: HTTP 401"); empty: nothing known.
+  const std::string& hopeless() const { return m_hopeless; }
+  const std::string& last_words() const { return m_last_words; }  // of the agent about its end, for people; may be empty
+
+ protected:
+  TokenUse m_use;
+  std::string m_hopeless, m_last_words;
+};
+std::unique_ptr<UsageReader> make_usage_reader(UsageFormat);
+
+}  // namespace forge
