@@ -2,7 +2,9 @@
 // What the oracles of float16 products (GEMM, convolution) share: a panel of dot products in fp64, and adversarial operands.
 // The product of two float16 values has 22 bits, so it is exact in fp64 and only the additions round: 2^-53 each.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "forge/fill.h"
@@ -43,9 +45,9 @@ inline void add_products(const float* x, const double* panel, int64_t count, dou
 // 5: results in float16's subnormal range
 constexpr int32_t kVariants = 6;
 
-inline void fill_adversarial(uint16_t* data, int64_t rows, int64_t k, int second, uint64_t seed, int32_t variant) {
-  Source source(seed * 2 + static_cast<uint64_t>(second));
-  for (int64_t i = 0; i < rows; i++) {
+inline void fill_adversarial_rows(uint16_t* data, int64_t begin, int64_t end, int64_t k, int second, uint64_t seed, int32_t variant) {
+  for (int64_t i = begin; i < end; i++) {
+    Source source(Source(seed * 2 + static_cast<uint64_t>(second)).next() + static_cast<uint64_t>(i));
     uint16_t* row = data + i * k;
     const int64_t only = i % 3 == 0 ? k - 1 : source.below(k);
     for (int64_t p = 0; p < k; p++) {
@@ -72,6 +74,16 @@ inline void fill_adversarial(uint16_t* data, int64_t rows, int64_t k, int second
       row[p] = float_to_f16(static_cast<float>(value));
     }
   }
+}
+
+// On all cores: 2^26 elements take one of them most of a second.
+inline void fill_adversarial(uint16_t* data, int64_t rows, int64_t k, int second, uint64_t seed, int32_t variant) {
+  const int64_t workers = std::clamp<int64_t>(rows * k >> 18, 1, std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> others;
+  for (int64_t w = 1; w < workers; w++)
+    others.emplace_back([=] { fill_adversarial_rows(data, rows * w / workers, rows * (w + 1) / workers, k, second, seed, variant); });
+  fill_adversarial_rows(data, 0, rows / workers, k, second, seed, variant);
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace

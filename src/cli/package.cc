@@ -21,6 +21,7 @@ namespace {
 
 struct Flags {
   std::string folder, op, target, reference = "expert", id;
+  std::vector<std::string> beside;
 };
 
 struct Bench {
@@ -48,11 +49,32 @@ std::string describe(const Verdict& v) {
       out += fmt::format("\n  {} than {}: {} ({} pairs{}; outside clock {})", name(p.comparison), p.against, format_interval(p.speedup),
                          p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
   for (const std::string& m : v.mechanism.found) out += "\n  mechanism: " + m;
-  out += fmt::format("\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f}, timing {:.2f}, waited {:.2f})", v.times.total,
-                     v.times.build, v.times.admit, v.times.correctness, v.times.timing, v.times.waited);
+  out += fmt::format(
+      "\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f} with {:.2f} of the oracle, timing {:.2f}, waited {:.2f})",
+      v.times.total, v.times.build, v.times.admit, v.times.correctness, v.times.oracle, v.times.timing, v.times.waited);
   for (const std::string& n : v.notes) out += "\n  note: " + n;
   if (!v.build_log.empty() && v.reason() == Reason::build_failed) out += "\n" + v.build_log;
   return out;
+}
+
+// Yardsticks that need not be right (a copy of as many bytes): timed in one job with the package, unchecked, no part of a verdict.
+Result<Json> time_beside(Context& c, const Bench& bench, const std::vector<std::string>& folders) {
+  std::vector<KernelPackage> packages{bench.package};
+  for (const auto& folder : folders) {
+    FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(folder));
+    packages.push_back(std::move(package));
+  }
+  FORGE_TRY_ASSIGN(const auto timed, bench.gate->time(packages));
+  Json rows = Json::array();
+  for (std::size_t i = 1; i < timed.size(); ++i) {
+    const Diagnostic& d = timed[i];
+    const double share = d.ran && timed[0].ran && d.against_first > 0 ? 1 / d.against_first : 0;
+    c.out(share > 0 ? fmt::format("  beside {}: {:.1f} % of its speed ({} against {}; one job, unchecked)", folders[i - 1], share * 100,
+                                  format_seconds(timed[0].seconds), format_seconds(d.seconds))
+                    : fmt::format("  beside {}: not timed: {}", folders[i - 1], timed[0].ran ? d.problem : timed[0].problem));
+    rows.push_back(Json{{"package", folders[i - 1]}, {"share_of_speed", share}, {"seconds", d.seconds}, {"problem", d.problem}});
+  }
+  return rows;
 }
 
 int hand_in(Context& c, const Flags& f, bool timed) {
@@ -70,7 +92,14 @@ int hand_in(Context& c, const Flags& f, bool timed) {
   const auto verdict = bench->gate->submit(s);
   if (!verdict) return c.fail(verdict.error());
   c.out(describe(*verdict));
-  c.finish(verdict_to_json(*verdict));
+  auto document = parse_json(verdict_to_json(*verdict), "verdict");
+  if (!document) return c.fail(document.error());
+  if (!f.beside.empty() && verdict->correct()) {
+    auto rows = time_beside(c, *bench, f.beside);
+    if (!rows) return c.fail(rows.error());
+    (*document)["beside"] = std::move(*rows);
+  }
+  c.finish(dump(*document, 2));
   return verdict->accepted() ? kOk : kNegative;
 }
 
@@ -190,8 +219,10 @@ void add_package(CLI::App& app, Action& action) {
   CLI::App* bench_sub = app.add_subcommand("bench", "the full gate: correctness, then paired timing against a reference");
   common(bench_sub, bench);
   bench_sub->add_option("--reference", bench->reference, "expert, expert:NAME, gen:ID or package:FOLDER")->capture_default_str();
+  bench_sub->add_option("--beside", bench->beside, "a package to time in one job with this one, right or not: a yardstick (repeatable)");
   bench_sub->footer(
-      "Examples:\n  forge bench my-kernel --operator softmax_f32\n  forge bench new --operator gemm_f32 --reference package:old");
+      "Examples:\n  forge bench my-kernel --operator softmax_f32\n  forge bench new --operator gemm_f32 --reference package:old\n"
+      "  forge bench my-norm --operator rmsnorm_bf16_h4096 --target cuda --beside tests/gpu/packages/same_bytes_norm");
   bench_sub->callback([bench, &action] { action = [bench](Context& c) { return hand_in(c, *bench, true); }; });
 
   auto seal_flags = std::make_shared<Flags>();

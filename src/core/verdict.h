@@ -93,7 +93,8 @@ struct Measurement {
 
 struct GateTimes {
   double build = 0, admit = 0, correctness = 0, timing = 0, total = 0, waited = 0;
-};  // seconds; waited: for the lease
+  double oracle = 0;  // of correctness: drawing inputs and asking the oracle
+};                    // seconds; waited: for the lease
 
 // Made by the gate only: passed() demands the report of a correctness run.
 class Verdict {

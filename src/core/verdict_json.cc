@@ -35,7 +35,8 @@ CorrectnessReport get_correctness(JsonReader r) {
 
 Json to_json_value(const GateTimes& t) {
   return Json{{"build", number(t.build)},   {"admit", number(t.admit)}, {"correctness", number(t.correctness)},
-              {"timing", number(t.timing)}, {"total", number(t.total)}, {"waited", number(t.waited)}};
+              {"timing", number(t.timing)}, {"total", number(t.total)}, {"waited", number(t.waited)},
+              {"oracle", number(t.oracle)}};
 }
 
 GateTimes get_times(JsonReader r) {
@@ -46,6 +47,7 @@ GateTimes get_times(JsonReader r) {
   r.need("timing", t.timing);
   r.need("total", t.total);
   r.need("waited", t.waited);
+  r.maybe("oracle", t.oracle);
   return t;
 }
 

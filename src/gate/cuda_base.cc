@@ -14,7 +14,8 @@
 namespace forge {
 namespace {
 
-constexpr double k_cpu_seconds = 2;              // beyond this the card's oracle is used
+constexpr double k_cpu_seconds = 0.02;           // beyond this the card's oracle is used,
+constexpr double k_held_seconds = 2;             // and up to this it is held against the CPU's first
 constexpr double k_cpu_flops = 1e9;              // of one core in a plain fp64 oracle, value and scale together
 constexpr std::size_t k_range_bytes = 1u << 28;  // of doubles at once
 
@@ -130,9 +131,11 @@ Status CudaOracle::expected(JudgeContext& context, const JudgeDevice& device, co
 DeviceBaseMaker::DeviceBaseMaker(std::shared_ptr<JudgeContext> context, std::shared_ptr<JudgeDevice> device, TargetSpec target)
     : m_context(std::move(context)), m_device(std::move(device)), m_target(std::move(target)) {}
 
-bool DeviceBaseMaker::uses_card(const AxisValues& axes) const {
-  return flops_of(*m_context, axes) > k_cpu_seconds * k_cpu_flops * std::max(1, m_context->team.size());
+double DeviceBaseMaker::cpu_seconds(const AxisValues& axes) const {
+  return flops_of(*m_context, axes) / (k_cpu_flops * std::max(1, m_context->team.size()));
 }
+
+bool DeviceBaseMaker::uses_card(const AxisValues& axes) const { return cpu_seconds(axes) > k_cpu_seconds; }
 
 Status DeviceBaseMaker::ready_oracle() {
   if (m_looked) return {};
@@ -196,7 +199,7 @@ Result<std::shared_ptr<DeviceBase>> DeviceBaseMaker::make(const AxisValues& axes
       std::vector<AxisValues> shapes;
       for (const Workload& w : m_context->op.task.workloads) {
         FORGE_TRY_ASSIGN(AxisValues shape, complete_axes(m_context->op.definition, w.axes));
-        if (!uses_card(shape)) shapes.push_back(std::move(shape));
+        if (cpu_seconds(shape) < k_held_seconds) shapes.push_back(std::move(shape));
       }
       std::sort(shapes.begin(), shapes.end(),
                 [&](const auto& a, const auto& b) { return flops_of(*m_context, a) < flops_of(*m_context, b); });

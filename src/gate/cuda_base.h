@@ -40,6 +40,7 @@ class DeviceBaseMaker {
   Result<std::shared_ptr<DeviceBase>> make(const AxisValues&, const GeneratorRule&, std::uint64_t seed, int variant);
   // Both oracles on the same inputs; an error says where they differ. Public for the card's own test.
   Status hold_against_cpu(const AxisValues&, const GeneratorRule&);
+  double cpu_seconds(const AxisValues&) const;  // of the oracle, estimated
   bool uses_card(const AxisValues&) const;  // for this shape
 
  private:

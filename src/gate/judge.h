@@ -75,6 +75,7 @@ class Judge {
   // The workloads of a correctness run: every generator, public shapes, hidden shapes drawn now from OS entropy, corner shapes.
   virtual std::vector<Workload> correctness_workloads() = 0;
   virtual const Workload& timed() const = 0;
+  virtual double preparing_seconds() const { return 0; }  // spent so far on drawing inputs and asking the oracle
 };
 
 }  // namespace forge

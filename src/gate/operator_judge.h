@@ -15,6 +15,7 @@
 #include "gate/base_pair.h"
 #include "gate/judge.h"
 #include "gate/workload_choice.h"
+#include "util/progress.h"
 #include "util/random.h"
 
 namespace forge {
@@ -37,6 +38,8 @@ class OperatorJudge : public Judge {
   };
   OperatorJudge(std::shared_ptr<JudgeContext> context, std::size_t memory_bytes, Place place)
       : m_context(std::move(context)), m_memory_bytes(memory_bytes), m_place(std::move(place)), m_random(os_entropy()) {}
+
+  double preparing_seconds() const override { return m_preparing; }
 
   // How many variants an adversarial generator has is asked once, on the smallest shape that the task names.
   Status count_variants() {
@@ -120,7 +123,9 @@ class OperatorJudge : public Judge {
     if (pairs.size() > static_cast<std::size_t>(bases)) pairs.resize(static_cast<std::size_t>(bases));
     make_room(wanted);
     while (pairs.size() < static_cast<std::size_t>(bases)) {
+      const double began = monotonic_seconds();
       FORGE_TRY_ASSIGN(auto pair, m_place.make_base(axes, *rule, m_random.next(), variant));
+      m_preparing += monotonic_seconds() - began;
       if (!pairs.empty()) FORGE_TRY(same_scalars(pairs[0]->scalars, pair->scalars, key));
       pairs.push_back(std::move(pair));
     }
@@ -196,6 +201,7 @@ class OperatorJudge : public Judge {
   std::shared_ptr<JudgeContext> m_context;
   std::size_t m_memory_bytes;
   Place m_place;
+  double m_preparing = 0;
   Random m_random;
   std::list<Cached> m_cache;  // most recently used first
   int m_variants = 0, m_next_variant = 0;

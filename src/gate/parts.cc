@@ -55,11 +55,12 @@ CardLook look_at_card() {
 }
 
 // The same on the first GPU; all cores of the host serve the judge.
-Status add_cuda(GateParts& parts, const Machine& machine, const std::string& program) {
+Status add_cuda(GateParts& parts, const Machine& machine, const std::string& program, const fs::path& home) {
   FORGE_TRY_ASSIGN(parts.judge, make_cuda_judge(parts.op, machine, JudgeOptions{.cores = usable_cores()}));
   CudaRunnerOptions runner;
   runner.program = program;
   runner.target = machine.target;
+  runner.cache = (home / "cache" / "experts").string();
   parts.start_image = [runner](const Image& image) { return start_cuda_image_runner(image, runner); };
   parts.start_expert = [runner](const std::string& plugin) { return start_cuda_expert_runner(plugin, runner); };
   parts.protocol = kCudaProtocol;
@@ -94,7 +95,7 @@ Result<GateParts> real_parts(const Paths& paths, const std::string& operator_nam
   };
   parts.ceilings = [machine, home = paths.home] { return survey_ceilings(machine, home); };
   if (machine.target.family == "cuda")
-    FORGE_TRY(add_cuda(parts, machine, program));
+    FORGE_TRY(add_cuda(parts, machine, program, paths.home));
   else
     FORGE_TRY(add_cpu(parts, machine, options, program));
   return parts;

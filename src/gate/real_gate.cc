@@ -142,7 +142,7 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
   auto lease = m_parts.lease(Lease::Kind::build);
   if (!lease) return tl::unexpected(lease.error());
   c.times.waited += lease->waited;
-  const double start_s = monotonic_seconds();
+  const double start_s = monotonic_seconds(), prepared = m_parts.judge->preparing_seconds();
   auto who = start(c.image, c.package_sha);
   if (!who) {
     c.ended = Verdict::rejected(who.error().reason, who.error().detail);
@@ -154,6 +154,7 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
   FORGE_TRY_ASSIGN(const CorrectnessRun run, run_correctness(*m_parts.judge, *c.who->runner, &c.image, m_machine.cores,
                                                              m_parts.judge->correctness_workloads(), fresh, fresh ? 2 : 1));
   c.times.correctness = monotonic_seconds() - start_s;
+  c.times.oracle = m_parts.judge->preparing_seconds() - prepared;
   c.report = run.report;
   if (run.failure) {
     c.ended = Verdict::rejected(run.failure->reason, run.failure->detail);

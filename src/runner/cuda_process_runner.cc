@@ -283,7 +283,7 @@ class CudaProcessRunner final : public Runner {
 };
 
 // What the driver and the experts' libraries must know; everything else stays with the judge.
-std::vector<std::string> cuda_environment(bool expert, const std::string& folder) {
+std::vector<std::string> cuda_environment(bool expert, const std::string& folder, const std::string& cache) {
   std::vector<std::string> env = {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1", "LC_ALL=C"};
   std::vector<const char*> passed = {"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
   if (expert) passed.insert(passed.end(), {"FORGE_CUDA_LIBS", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME"});
@@ -294,6 +294,10 @@ std::vector<std::string> cuda_environment(bool expert, const std::string& folder
   } else {
     env.push_back("HOME=" + folder);
     env.push_back("TMPDIR=" + folder);
+    if (!cache.empty()) {  // what an expert compiles for itself (torch.compile: half a minute) is kept for its next process
+      env.push_back("TORCHINDUCTOR_CACHE_DIR=" + cache + "/inductor");
+      env.push_back("TRITON_CACHE_DIR=" + cache + "/triton");
+    }
   }
   return env;
 }
@@ -336,10 +340,14 @@ Started start(const CudaRunnerOptions& options, bool expert, const std::string& 
     auto made = TempDir::make("forge-expert");
     if (!made) return runner_failure(Reason::runner_broke, made.error().text());
     folder = std::move(*made);
+    std::error_code ec;  // a cache that cannot be made is not used
+    if (!options.cache.empty())
+      for (const char* name : {"inductor", "triton"}) fs::create_directories(fs::path(options.cache) / name, ec);
     arguments = {"--python", *interpreter, "-I", *script, python_plugin, (fs::path(options.program).parent_path() / "device").string()};
   }
   constexpr SpawnLimits limits{.open_files = 4096, .may_write_files = true};
-  auto process = RunnerProcess::start(options.program, cuda_environment(expert, folder ? folder->path().string() : ""), arguments, limits);
+  auto process = RunnerProcess::start(options.program, cuda_environment(expert, folder ? folder->path().string() : "", options.cache),
+                                      arguments, limits);
   if (!process) return runner_failure(Reason::runner_broke, process.error().text());
   return std::make_unique<CudaProcessRunner>(std::move(*process), options, expert, python, std::move(folder));
 }

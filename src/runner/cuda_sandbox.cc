@@ -78,7 +78,8 @@ std::uint32_t seal_cuda_runner() {
 int become_python(char** argv) {
   std::vector<std::string> writable = device_files();
   writable.push_back("/dev/shm");
-  if (const char* folder = std::getenv("TMPDIR")) writable.push_back(folder);
+  for (const char* name : {"TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"})
+    if (const char* folder = std::getenv(name)) writable.push_back(folder);
   read_only_files(writable);
   const std::vector<SyscallRule> rules = deny_list();  // compilers of kernels start programs and talk to them over sockets of their own
   if (seccomp_deny(rules, EPERM, true) != 0) return 126;

@@ -107,6 +107,7 @@ struct CudaRunnerOptions {
   std::string program;  // path of forge-runner
   std::string python;   // path of the interpreter; empty: python3
   TargetSpec target;
+  std::string cache;          // folder that a Python expert keeps compiled programs in; empty: none is kept
   std::string python_runner;  // path of forge_expert_runner.py; empty: beside the program or in the source tree
 };
 RunnerResult<std::unique_ptr<Runner>> start_cuda_image_runner(const Image&, const CudaRunnerOptions&);
