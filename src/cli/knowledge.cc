@@ -20,10 +20,20 @@ namespace forge {
 
 namespace {
 
-Result<std::string> device_class_here() {
+Result<std::string> device_class_here(const Context& c, const std::string& wanted) {
+  if (!wanted.empty()) {
+    FORGE_TRY_ASSIGN(const Machine m, c.machine(wanted));
+    return m.device_class;
+  }
   FORGE_TRY_ASSIGN(const TargetSpec target, native_cpu_target());
   FORGE_TRY_ASSIGN(const Machine m, probe_cpu(target));
   return m.device_class;
+}
+
+// "cpu:*" is for the family "cpu".
+bool for_family(const Entry& e, const std::string& family) {
+  return std::any_of(e.targets.begin(), e.targets.end(),
+                     [&](const std::string& glob) { return glob_match(glob.substr(0, glob.find(':')), family); });
 }
 
 const Certification* here(const Entry& e, const std::string& device_class) {
@@ -37,10 +47,10 @@ std::string outcome_text(const Certification& c, const Entry& e) {
   return name(e.retired ? EntryState::retired : c.outcome);
 }
 
-int list(Context& c, const std::string& words) {
+int list(Context& c, const std::string& words, const std::string& target = "") {
   const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
   if (!base) return c.fail(base.error());
-  const auto device_class = device_class_here();
+  const auto device_class = device_class_here(c, target);
   if (!device_class) return c.fail(device_class.error());
   std::vector<const Entry*> wanted;
   if (words.empty())
@@ -51,7 +61,8 @@ int list(Context& c, const std::string& words) {
   Json document = Json::array();
   for (const Entry* e : wanted) {
     const Certification* cert = here(*e, *device_class);
-    const std::string state = cert ? outcome_text(*cert, *e) : name(state_on(*e, *device_class));
+    const bool fits = for_family(*e, device_class->substr(0, device_class->find(':')));
+    const std::string state = cert ? outcome_text(*cert, *e) : fits ? name(state_on(*e, *device_class)) : "for " + join(e->targets, ", ");
     rows.push_back({e->id, state, cert && cert->applicable ? format_interval(cert->effect) : "-", e->title});
     document.push_back({{"id", e->id}, {"state", state}, {"title", e->title}, {"certification", cert ? to_json_value(*cert) : Json()}});
   }
@@ -112,6 +123,12 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
                           .fix = "`forge kb list` shows them"});
   for (const Entry& e : base->entries()) {
     if (!ids.empty() && std::find(ids.begin(), ids.end(), e.id) == ids.end()) continue;
+    if (!for_family(e, machine->target.family)) {
+      const std::string note = fmt::format("made for {}, and this is {}", join(e.targets, ", "), machine->target.name);
+      rows.push_back({e.id, "skipped", "-", note});
+      document.push_back({{"id", e.id}, {"skipped", note}});
+      continue;
+    }
     c.say("probing " + e.id);
     const auto cert = certify(c.paths, *machine, e);
     if (!cert) {
@@ -162,10 +179,13 @@ void add_knowledge(CLI::App& app, Action& action) {
   CLI::App* kb = app.add_subcommand("kb", "the knowledge base: entries, their probes, who used them");
   kb->require_subcommand(1);
   kb->footer(
-      "Examples:\n  forge kb list\n  forge kb show nontemporal-store\n  forge kb certify                 # all probes, on this machine\n  "
+      "Examples:\n  forge kb list\n  forge kb list --target cuda\n  forge kb show nontemporal-store\n  "
+      "forge kb certify                 # all probes for this CPU\n  forge kb certify --target cuda   # all probes for the first GPU\n  "
       "forge kb report");
   CLI::App* list_sub = kb->add_subcommand("list", "all entries and their state on this device class");
-  list_sub->callback([&action] { action = [](Context& c) { return list(c, ""); }; });
+  auto list_target = std::make_shared<std::string>();
+  list_sub->add_option("--target", *list_target, "whose device class; default: this machine's CPU");
+  list_sub->callback([list_target, &action] { action = [list_target](Context& c) { return list(c, "", *list_target); }; });
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* search_sub = kb->add_subcommand("search", "entries by words");
   search_sub->add_option("words", *words, "words")->required();
@@ -178,7 +198,7 @@ void add_knowledge(CLI::App& app, Action& action) {
   auto target = std::make_shared<std::string>();
   auto proposed = std::make_shared<bool>(false);
   CLI::App* certify_sub = kb->add_subcommand("certify", "measure probes here and write their evidence");
-  certify_sub->add_option("entries", *ids, "entry ids; default: all");
+  certify_sub->add_option("entries", *ids, "entry ids; default: all for the target's family");
   certify_sub->add_option("--target", *target, "default: the widest of this machine");
   certify_sub->add_flag("--proposed", *proposed, "the entries that runs have proposed, under $FORGE_HOME/proposed");
   certify_sub->footer("Example:\n  forge kb certify nontemporal-store");

@@ -2,7 +2,10 @@
 // The blueprints for GPUs, as far as a machine without one can tell: every option renders, and its launch plan fits its operator.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "agents/blueprint.h"
+#include "core/entry.h"
 #include "core/launch_plan.h"
 #include "util/random.h"
 
@@ -59,6 +62,27 @@ TEST(CudaBlueprints, EveryOptionRendersAPlanThatFits) {
         const Status fits = check_plan(*plan, *definition, target, "launch.toml");
         EXPECT_TRUE(fits) << op << " " << d.name << "=" << o->value << ": " << fits.error().text();
       }
+  }
+}
+
+// An entry that advises what no blueprint knows would be read and never used.
+TEST(CudaBlueprints, KnowDecisionsAndValuesThatEntriesAdvise) {
+  Paths paths;
+  paths.data = FORGE_SOURCE_DIR;
+  const TargetSpec target = *find_target("cuda:sm_90a");
+  std::set<std::pair<std::string, std::string>> known;
+  for (const std::string& op : operators()) {
+    const auto b = load_blueprint(paths, op, target);
+    ASSERT_TRUE(b) << b.error().text();
+    for (const BlueprintDecision& d : b->decisions)
+      for (const BlueprintOption& o : d.options) known.insert({d.name, o.value});
+  }
+  for (const auto& folder : fs::directory_iterator(fs::path(FORGE_SOURCE_DIR) / "knowledge" / "cuda")) {
+    const fs::path file = folder.path() / "entry.toml";
+    const auto entry = parse_entry(*read_file(file), file.string());
+    ASSERT_TRUE(entry) << entry.error().text();
+    for (const Advice& a : entry->advice)
+      EXPECT_TRUE(known.count({a.decision, a.value})) << entry->id << ": " << a.decision << "=" << a.value;
   }
 }
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "build/build.h"
@@ -172,6 +175,7 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
   int with_signature = 0;
   for (const Entry& e : base->entries()) {
     SCOPED_TRACE(e.id);
+    if (fs::path(e.folder).parent_path().filename() != "cpu") continue;
     EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
     const auto json = read_file(root / "operators" / e.probe_operator / "definition.json");
     ASSERT_TRUE(json) << json.error().text();
@@ -193,6 +197,77 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
     EXPECT_FALSE(seen[0].ok) << "the baseline shows the mechanism's signature";
   }
   EXPECT_GE(with_signature, 8);
+}
+
+class ShippedCudaKnowledge : public testing::Test {
+ protected:
+  const fs::path source = FORGE_SOURCE_DIR;
+  const TargetSpec target = *find_target("cuda:sm_90a");
+  std::vector<Entry> entries;
+  void SetUp() override {
+    const auto base = KnowledgeBase::load(source / "knowledge");
+    ASSERT_TRUE(base) << base.error().text();
+    for (const Entry& e : base->entries())
+      if (fs::path(e.folder).parent_path().filename() == "cuda") entries.push_back(e);
+  }
+  Definition definition(const Entry& e) const {
+    const fs::path toy = source / "knowledge/operators" / e.probe_operator / "definition.json";
+    const fs::path file = fs::exists(toy) ? toy : source / "operators" / e.probe_operator / "definition.json";
+    return *parse_definition(*read_file(file), file.string());
+  }
+  KernelPackage package(const Entry& e, const char* side) const {
+    KernelPackage p = *read_package_folder(fs::path(e.folder) / side);
+    p.plan_text.replace(p.plan_text.find("{{target}}"), 10, target.name);
+    return p;
+  }
+};
+
+TEST_F(ShippedCudaKnowledge, EveryEntryHasAllPartsAndPlansThatFit) {
+  EXPECT_GE(entries.size(), 16u);
+  int with_signature = 0;
+  for (const Entry& e : entries) {
+    SCOPED_TRACE(e.id);
+    EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
+    with_signature += !e.signature.empty();
+    const Definition d = definition(e);
+    for (const char* side : {"baseline", "mechanism"}) {
+      const auto plan = parse_launch_plan(package(e, side).plan_text, side);
+      ASSERT_TRUE(plan) << plan.error().text();
+      const Status fits = check_plan(*plan, d, target, side);
+      EXPECT_TRUE(fits) << fits.error().text();
+    }
+  }
+  EXPECT_GE(with_signature, 16);
+}
+
+// A sample, for nvcc takes two seconds a package; all of them with FORGE_ALL_PROBES=1.
+TEST_F(ShippedCudaKnowledge, AProbeIsBuiltAndToldApartByItsSignature) {
+  const std::set<std::string> sample = {"streaming-hints", "vectors-in-flight", "bulk-row-ring", "cluster-multicast"};
+  const auto compiler = find_cuda_compiler();
+  if (!compiler) GTEST_SKIP() << compiler.error().text();
+  Builder builder(**compiler, {});
+  std::map<std::string, InstructionMix> known;  // by package: many probes share one
+  for (const Entry& e : entries) {
+    SCOPED_TRACE(e.id);
+    if (!std::getenv("FORGE_ALL_PROBES") && !sample.count(e.id)) continue;
+    SignatureResult seen[2];
+    int i = 0;
+    for (const char* side : {"baseline", "mechanism"}) {
+      const KernelPackage p = package(e, side);
+      const std::string key = e.probe_operator + package_hash(p);
+      if (!known.count(key)) {
+        const auto image = builder.build(p, definition(e), target);
+        ASSERT_TRUE(image) << side << ": " << image.error().detail << image.error().log;
+        const auto mix = disassemble_cubin(image->bytes);
+        ASSERT_TRUE(mix) << mix.error().text();
+        known[key] = *mix;
+      }
+      seen[i++] = check_signature(e.signature, known[key]);
+    }
+    if (e.signature.empty() || !known.begin()->second.notes.empty()) continue;  // a note: opcodes alone, no modifiers
+    EXPECT_TRUE(seen[1].ok) << "the mechanism does not show its own signature: " << seen[1].found.front();
+    EXPECT_FALSE(seen[0].ok) << "the baseline shows the mechanism's signature";
+  }
 }
 
 }  // namespace
