@@ -39,6 +39,7 @@ class AnthropicModel : public Model {
     AnthropicAnswer answer(m_wire.endpoint);
     if (auto done = exchange(m_wire, http, answer); !done) return tl::unexpected(std::move(done.error()));
     paused = answer.paused();
+    clean(m_wire.endpoint, answer.reply);
     settle(m_wire.settings, body.size(), answer.counted, answer.reply);
     return std::move(answer.reply);
   }

@@ -134,7 +134,6 @@ void AnthropicAnswer::finish(const std::string& explanation) {
   bool calls = false;
   for (const auto& [index, block] : p.blocks) {
     ModelBlock b = finished(block.json, block.arguments);
-    b.text = without_key(std::move(b.text), p.endpoint);
     calls |= b.kind == ModelBlock::Kind::tool_call;
     if (b.kind != ModelBlock::Kind::text || !b.text.empty()) reply.blocks.push_back(std::move(b));
   }
@@ -142,8 +141,7 @@ void AnthropicAnswer::finish(const std::string& explanation) {
   if (p.stop == "max_tokens") reply.end = ModelReply::End::length;
   if (p.stop == "refusal") {
     reply.end = ModelReply::End::refusal;
-    if (reply.blocks.empty() && !explanation.empty())
-      reply.blocks.push_back({.kind = ModelBlock::Kind::text, .text = without_key(explanation, p.endpoint)});
+    if (reply.blocks.empty() && !explanation.empty()) reply.blocks.push_back({.kind = ModelBlock::Kind::text, .text = explanation});
   }
   if (p.stop == "model_context_window_exceeded") {
     Setback s = broken_answer(p.endpoint, "the conversation has filled the model's context window");

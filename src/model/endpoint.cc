@@ -21,9 +21,10 @@ bool is_loopback(const std::string& url) {
 }
 
 Status read_base(const std::string& given, Endpoint& e) {
+  const std::size_t scheme = given.find("://") + 3;
   std::string url = given;
-  while (url.ends_with('/')) url.pop_back();
-  const std::string rest = url.substr(url.find("://") + 3);
+  while (url.size() > scheme && url.ends_with('/')) url.pop_back();
+  const std::string rest = url.substr(scheme);
   const std::string host = rest.substr(0, rest.find('/'));
   if (host.empty()) return fail(Code::bad_input, "'" + given + "' names no host", "a base URL looks like https://host/v1");
   if (host.find('@') != std::string::npos)  // not quoted: it would be the secret

@@ -74,6 +74,7 @@ class OpenAiModel : public Model {
     OpenAiAnswer answer(m_wire.endpoint);
     if (auto done = exchange(m_wire, http, answer); !done) return tl::unexpected(std::move(done.error()));
     answer.finish();
+    clean(m_wire.endpoint, answer.reply);
     settle(m_wire.settings, body.size(), answer.counted, answer.reply);
     return std::move(answer.reply);
   }

@@ -113,14 +113,11 @@ void OpenAiAnswer::document(const std::string& text) {
 
 void OpenAiAnswer::finish() {
   Parts& p = *m_parts;
-  const auto add = [&](ModelBlock block) {
-    block.text = without_key(std::move(block.text), p.endpoint);
-    reply.blocks.push_back(std::move(block));
-  };
-  if (!p.text.empty()) add({.kind = ModelBlock::Kind::text, .text = p.text});
-  if (!p.refusal.empty()) add({.kind = ModelBlock::Kind::text, .text = p.refusal});
+  if (!p.text.empty()) reply.blocks.push_back({.kind = ModelBlock::Kind::text, .text = p.text});
+  if (!p.refusal.empty()) reply.blocks.push_back({.kind = ModelBlock::Kind::text, .text = p.refusal});
   for (const auto& [index, call] : p.calls)
-    add({.kind = ModelBlock::Kind::tool_call, .text = call.arguments.empty() ? "{}" : call.arguments, .id = call.id, .tool = call.name});
+    reply.blocks.push_back(
+        {.kind = ModelBlock::Kind::tool_call, .text = call.arguments.empty() ? "{}" : call.arguments, .id = call.id, .tool = call.name});
   reply.end = p.calls.empty() ? ModelReply::End::turn : ModelReply::End::tool_calls;  // some say "stop" after calls too
   if (p.finish == "length") reply.end = ModelReply::End::length;
   if (p.finish == "content_filter" || !p.refusal.empty()) reply.end = ModelReply::End::refusal;

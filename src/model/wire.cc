@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxAnswer = 64u << 20;  // bytes; a longer one is no answer
 constexpr std::size_t kMaxQuoted = 600;        // of a server's message
+constexpr std::size_t kMaxHead = 4096;         // kept of an answer that turns out to be none
 
 // Feeds a reader from pieces of a body, whichever of the two forms it has.
 class Body {
@@ -23,7 +24,7 @@ class Body {
   explicit Body(AnswerReader& reader) : m_reader(reader) {}
   bool take(std::string_view bytes) {
     m_size += bytes.size();
-    if (m_head.size() < 200) m_head.append(bytes.substr(0, 200 - m_head.size()));
+    if (m_head.size() < kMaxHead) m_head.append(bytes.substr(0, kMaxHead - m_head.size()));
     if (m_form == 0) m_form = first_form(bytes);
     if (m_form == '{') m_document.append(bytes);
     if (m_form != 's') return m_size <= kMaxAnswer;
@@ -54,7 +55,9 @@ class Body {
   bool m_any_event = false;
 };
 
-std::string quote(const std::string& text) {
+// What a server said, without the key and of bounded length, in this order: half a key would be one too many.
+std::string quote(const std::string& said, const Endpoint& endpoint) {
+  const std::string text = without_key(said, endpoint);
   std::string out;
   for (const char c : text.substr(0, kMaxQuoted)) out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   return trim(out) + (text.size() > kMaxQuoted ? " ..." : "");
@@ -95,7 +98,7 @@ tl::expected<void, Setback> exchange(const Wire& wire, const HttpRequest& reques
     setback.error.code = Code::bad_input;
     setback.error.message = wire.endpoint.identity() + ": " +
                             (body.too_long() ? "an answer without end" : "not an answer of this protocol") + ": " +
-                            without_key(quote(body.head()), wire.endpoint);
+                            quote(body.head(), wire.endpoint);
     setback.error.fix = "check the base URL";
   }
   return tl::unexpected(std::move(setback));
@@ -124,8 +127,8 @@ Setback setback_of(const Endpoint& endpoint, int status, const ServerError& e, d
   s.retry_after = retry_after;
   s.again = worth_retrying(status);
   s.error.code = s.again ? Code::timeout : Code::bad_input;
-  s.error.message = without_key(
-      endpoint.identity() + fmt::format(": HTTP {}{}{}: {}", status, e.type.empty() ? "" : " ", quote(e.type), quote(e.message)), endpoint);
+  s.error.message = endpoint.identity() + fmt::format(": HTTP {}{}{}: {}", status, e.type.empty() ? "" : " ", quote(e.type, endpoint),
+                                                      quote(e.message, endpoint));
   // 429 is also how an empty account is told; waiting does not fill it.
   if (e.code == "insufficient_quota" || e.type == "insufficient_quota") s.again = false, s.error.code = Code::bad_input;
   if (status == 413 || (status / 100 == 4 && !s.again && too_long_a_prompt(e))) {
@@ -147,8 +150,14 @@ Setback broken_answer(const Endpoint& endpoint, const std::string& what) {
   Setback s;
   s.again = true;
   s.error.code = Code::timeout;
-  s.error.message = without_key(endpoint.identity() + ": " + quote(what), endpoint);
+  s.error.message = endpoint.identity() + ": " + quote(what, endpoint);
   return s;
+}
+
+void clean(const Endpoint& endpoint, ModelReply& reply) {
+  reply.model = without_key(std::move(reply.model), endpoint);
+  for (ModelBlock& block : reply.blocks)
+    for (std::string* text : {&block.text, &block.id, &block.tool}) *text = without_key(std::move(*text), endpoint);
 }
 
 void repair_ids(const ModelRequest& request, ModelReply& reply) {

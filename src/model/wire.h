@@ -57,6 +57,7 @@ ServerError read_server_error(const std::string& body);
 Setback setback_of(const Endpoint&, int status, const ServerError&, double retry_after);
 Setback broken_answer(const Endpoint&, const std::string& what);  // worth another attempt
 
+void clean(const Endpoint&, ModelReply&);  // of the key, which a server may have echoed
 // Ids that are missing or taken are replaced: a result must find its call.
 void repair_ids(const ModelRequest&, ModelReply&);
 void price(const ModelSettings&, TokenUse&);
