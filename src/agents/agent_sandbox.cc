@@ -171,6 +171,8 @@ Result<AgentCage> make_cage(const AgentView& v, Cage kind) {
   Program program;
   look_at(v.program, program);
   AgentCage cage;
+  // A link is kept where it leads on (a name that /etc/alternatives gives), else its target, which is what is in view.
+  cage.program = (in_system(v.program) ? v.program : real(v.program)).string();
   cage.forge = v.forge.string();
   cage.path = program.folders;
   cage.path.insert(cage.path.end(), {"/usr/local/bin", "/usr/bin", "/bin"});

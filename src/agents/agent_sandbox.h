@@ -28,7 +28,8 @@ enum class Cage { bubblewrap, landlock, none };
 struct AgentCage {
   std::vector<std::string> prefix;   // of the command
   std::function<int()> before_exec;  // may be empty
-  std::string forge;                 // path of our program as the agent sees it
+  std::string program;               // path of the agent's own, to be started
+  std::string forge;                 // path of ours, as the agent sees it
   std::vector<std::string> path;     // folders of PATH
   std::string words;                 // for the record: "bubblewrap, network open"
 };

@@ -65,7 +65,7 @@ Result<CommandTemplate> parse_command_template(const std::string& text, const st
     CommandTemplate::File f;
     row.need_text("path", f.path);
     row.need("text", f.text);
-    row.check(stays_inside(f.path), "path", "must be a path inside the workspace");
+    row.check(stays_inside(f.path) && split(f.path, '/').size() <= 2, "path", "must be NAME or FOLDER/NAME, in the workspace");
     check_names(row, "path", f.path, file);
     check_names(row, "text", f.text, file);
     t.files.push_back(std::move(f));

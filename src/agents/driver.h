@@ -57,8 +57,9 @@ class Driver {
   virtual bool uses_tokens() const { return false; }
   // Code::interrupted: not now; the run stops here and a resume asks again (a person has not handed in yet).
   virtual Result<Turn> next(const Assignment&, const std::vector<Exchange>& so_far) = 0;
-  // The milestone is over while the agent may still be at work, `so_far` holds its last results: tells it, waits a little for its end,
-  // and returns the tokens that no turn held (a command line agent says them last). A step of the journal, before leave().
+  // An agent that goes on working between its turns, as a process does, settles: when the milestone is over, `so_far` holds its last
+  // results, it is told, waited for a little, and what no turn held of its tokens is returned. A step of the journal, before leave().
+  virtual bool settles() const { return false; }
   virtual Result<TokenUse> settle(const std::vector<Exchange>&) { return TokenUse{}; }
   virtual void leave() {}  // the milestone is over; called where next() was called before
 };

@@ -35,6 +35,7 @@ int main_of_forge(int argc, char** argv) {
   add_knowledge(app, action);
   add_selftest(app, action);
   add_compare(app, action);
+  add_mcp(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -46,7 +47,8 @@ int main_of_forge(int argc, char** argv) {
     return code == 0 ? kOk : kUsage;
   }
   Progress::enable(!context.json && !context.quiet);
-  if (auto found = context.find(); !found) return context.fail(found.error());
+  const bool bare = app.got_subcommand("mcp");  // runs inside an agent's sandbox, where nothing of ours is in view
+  if (auto found = context.find(); !found && !bare) return context.fail(found.error());
   const int code = action ? action(context) : kUsage;
   Progress::clear();
   return code;
