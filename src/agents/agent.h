@@ -83,6 +83,12 @@ class ArchitectureAgent {
   virtual Result<std::optional<Plan>> revise(const ReviseRequest&) = 0;  // none: nothing left to decide
 };
 
+// What a milestone has left to spend.
+struct BudgetLeft {
+  int hand_ins = 0;  // of this milestone, or of the run if that is less
+  double gate_seconds = 0, wall_seconds = 0;
+};
+
 // The one door of a coding agent. Every call is journalled; `submit` counts against the budget.
 class Workbench {
  public:
@@ -100,9 +106,12 @@ class Workbench {
   // decisions: what this package chose, local ones included; for the record
   virtual Result<Verdict> submit(const KernelPackage&, const std::vector<std::pair<std::string, std::string>>& decisions) = 0;
   virtual Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) = 0;
+  // Correctness and mechanism alone: costs gate time, is no hand-in, and accepts nothing.
+  virtual Result<Verdict> check(const KernelPackage&) { return fail(Code::unsupported, "this workbench has no separate check"); }
   virtual Result<Evidence> examine(const KernelPackage&) = 0;
   virtual std::vector<const Entry*> search(const std::string& words) const = 0;
   virtual bool may_go_on() const = 0;  // budget, attempts, plateau, user
+  virtual BudgetLeft left() const { return {}; }
   virtual void give_up(const std::string& why) = 0;
 };
 
@@ -110,7 +119,8 @@ class CodingAgent {
  public:
   virtual ~CodingAgent() = default;
   virtual std::string identity() const = 0;
-  virtual Status work(Workbench&) = 0;  // returns when accepted, given up, or may_go_on() is false
+  virtual Status work(Workbench&) = 0;             // returns when accepted, given up, or may_go_on() is false
+  virtual bool finished() const { return false; }  // it wants the run to end with the best that it has
   // One-decision ablations of a kernel with these decisions, strongest suspicion first; effects are left to the caller.
   // An agent that cannot take its kernel apart has none.
   virtual Result<std::vector<Ablation>> ablations(const PlanRequest&, const std::vector<std::pair<std::string, std::string>>&) {

@@ -10,7 +10,7 @@
 
 namespace forge {
 
-// submit, build, time, search_knowledge, read_milestone, propose_finding, give_up: deterministic order, annotated for MCP.
+// read_milestone, submit, check, build, time, search_knowledge, read_knowledge, propose_finding, give_up: annotated for MCP.
 struct ToolSpec {
   ModelTool tool;
   std::string title;
@@ -20,6 +20,9 @@ const std::vector<ToolSpec>& workbench_tools();
 
 // The brief of a milestone: its decisions, acceptance, the interface with forge_args.h and a launch plan's rules, entries cited.
 std::string brief_of(const Workbench&);
+
+// What to begin with, name and content: the branch's best, or a skeleton that builds and has the work still to do; and its forge_args.h.
+std::vector<std::pair<std::string, std::string>> starter_of(const Workbench&);
 
 // Never an error of its own for what an agent did wrong: that is a result which says how to do it right. An error is the world's
 // (interrupted, disk full) and ends the run's step.

@@ -16,22 +16,6 @@ namespace {
 
 constexpr std::size_t kCap = 16 << 10;
 
-// Length of the well-formed UTF-8 sequence at the front; 0: none.
-std::size_t utf8_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t n = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-  if (n == 0 || s.size() < n) return 0;
-  for (std::size_t i = 1; i < n; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Overlong forms, surrogates, beyond U+10FFFF.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
-      (first == 0xf4 && byte(1) >= 0x90))
-    return 0;
-  return n;
-}
-
 bool says(std::string_view log, std::initializer_list<std::string_view> phrases) {
   for (std::string_view p : phrases)
     if (log.find(p) != std::string_view::npos) return true;

@@ -69,6 +69,8 @@ const char* name(Stop stop) {
       return "blocked";
     case Stop::budget:
       return "budget";
+    case Stop::enough:
+      return "enough";
     case Stop::user:
       break;
   }

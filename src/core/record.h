@@ -41,7 +41,7 @@ struct Task {
 std::string task_to_json(const Task&);
 Result<Task> parse_task(const std::string& json, const std::string& file);
 
-enum class Stop { goal, exhausted, plateau, blocked, budget, user };
+enum class Stop { goal, exhausted, plateau, blocked, budget, user, enough };  // enough: the coding agent wanted no more
 const char* name(Stop);
 
 struct Generation {

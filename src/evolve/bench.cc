@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "agents/disclosure.h"
 #include "build/build.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -109,25 +110,23 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
   const Result<Verdict> verdict = kept(m_flow.desk.submit(s, {.n = n, .revision = m_branch.plan.revision, .decisions = decisions}));
   if (!verdict) return verdict;
   const Verdict& v = *verdict;
+  const std::string detail = disclose(v.detail(), definition(), task_file());  // agents of both seats will read it
 
-  HandIn hand_in{.milestone = m_milestone.id,
-                 .package_sha = package_hash(package),
-                 .reason = v.reason(),
-                 .detail = v.detail(),
-                 .decisions = decisions};
+  HandIn hand_in{
+      .milestone = m_milestone.id, .package_sha = package_hash(package), .reason = v.reason(), .detail = detail, .decisions = decisions};
   if (v.measurement()) {
     hand_in.seconds = v.measurement()->seconds;
     if (const PairedTiming* p = find_pairing(v, "reference")) hand_in.speedup = p->speedup.mid;
   }
   m_branch.outcome.hand_ins.push_back(std::move(hand_in));
   ++m_hand_ins;
-  m_flow.desk.say(describe(m_milestone, v, milestone_decisions(m_milestone, decisions)));
+  m_flow.desk.say(disclose(describe(m_milestone, v, milestone_decisions(m_milestone, decisions)), definition(), task_file()));
   if (v.accepted()) {
     if (!(m_flow.first_seconds > 0)) m_flow.first_seconds = v.measurement()->seconds;
     take(package, decisions, v);
     return v;
   }
-  m_why = fmt::format("{}: {}", name(v.reason()), v.detail());
+  m_why = fmt::format("{}: {}", name(v.reason()), detail);
   if (v.correct()) {
     const double score = score_of(m_flow, v);
     const bool gain = score > m_best_score * (1 + noise_floor());
@@ -164,7 +163,20 @@ Result<std::vector<Diagnostic>> Bench::time(const std::vector<KernelPackage>& pa
   return kept(m_flow.desk.time("tune", m_milestone.id, packages));
 }
 
-Result<Evidence> Bench::examine(const KernelPackage& package) { return kept(m_flow.desk.examine(package)); }
+Result<Verdict> Bench::check(const KernelPackage& package) {
+  Submission s{.package = package,
+               .milestone = m_milestone.id,
+               .acceptance = {.performance = {}, .mechanism = m_milestone.acceptance.mechanism},
+               .branch_best = {},
+               .global_best = {},
+               .timed = false};
+  return kept(m_flow.desk.check(s));
+}
+
+Result<Evidence> Bench::examine(const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const Evidence seen, kept(m_flow.desk.examine(package)));
+  return shown(m_flow.task, seen);
+}
 
 std::vector<const Entry*> Bench::search(const std::string& words) const {
   return m_flow.task.knowledge ? m_flow.parts.knowledge->search(words) : std::vector<const Entry*>{};
@@ -175,6 +187,14 @@ bool Bench::may_go_on() const {
          !stop_requested();
 }
 
+BudgetLeft Bench::left() const {
+  const Budget& budget = m_flow.task.budget;
+  const Spent s = spent(m_flow);
+  return {.hand_ins = std::max(0, std::min(kMaxHandIns - m_hand_ins, budget.candidates - s.candidates)),
+          .gate_seconds = std::max(0.0, budget.gate_seconds - s.gate_seconds),
+          .wall_seconds = std::max(0.0, budget.wall_seconds - s.wall_seconds)};
+}
+
 void Bench::give_up(const std::string& why) {
   m_gave_up = true;
   m_why = why;
@@ -182,7 +202,7 @@ void Bench::give_up(const std::string& why) {
 
 Result<MilestoneOutcome> Bench::outcome(const Status& returned) const {
   if (m_broken) return fail(*m_broken);
-  if (!returned && returned.error().code == Code::interrupted) return fail(returned.error());
+  if (!returned && (returned.error().code == Code::interrupted || returned.error().code == Code::diverged)) return fail(returned.error());
   const auto ended = [&](MilestoneEnd end, const std::string& why) { return MilestoneOutcome{m_milestone.id, end, why}; };
   if (m_accepted) return ended(MilestoneEnd::accepted, "");
   if (m_gave_up) return ended(MilestoneEnd::gave_up, m_why);

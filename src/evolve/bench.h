@@ -24,9 +24,11 @@ class Bench final : public Workbench {
   std::uint64_t seed() const override;
   Result<Verdict> submit(const KernelPackage&, const Decisions&) override;
   Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override;
+  Result<Verdict> check(const KernelPackage&) override;
   Result<Evidence> examine(const KernelPackage&) override;
   std::vector<const Entry*> search(const std::string& words) const override;
   bool may_go_on() const override;
+  BudgetLeft left() const override;
   void give_up(const std::string& why) override;
 
   // After the coder returned: how the trajectory ended. `returned` is what it said.

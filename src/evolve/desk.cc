@@ -44,6 +44,21 @@ Result<Json> Desk::ask(const std::string& type, const Json& request, const Work&
   return parse_json(text, kWhere);
 }
 
+Result<Json> Desk::ask_about_a_kernel(const std::string& type, const Json& request, const Work& work) {
+  FORGE_TRY_ASSIGN(Json j, ask(type, request, [&]() -> Result<Json> {
+                     Result<Json> answer = work();
+                     if (answer) return answer;
+                     const Code code = answer.error().code;
+                     if (code != Code::build_failed && code != Code::bad_input && code != Code::unsupported) return answer;
+                     return Json{{"error", answer.error().text()}, {"code", name(code)}};
+                   }));
+  if (!j.is_object() || !j.contains("error") || !j["error"].is_string()) return j;
+  Code code = Code::build_failed;  // the only one there was before `code` was written
+  for (const Code known : {Code::bad_input, Code::unsupported})
+    if (j.value("code", "") == name(known)) code = known;
+  return fail(code, j["error"].get<std::string>());
+}
+
 Status Desk::decide(const std::string& type, const Json& request) {
   FORGE_TRY(ask(type, request, [] { return Result<Json>(Json(nullptr)); }));
   return {};
@@ -111,7 +126,7 @@ Result<Verdict> Desk::submit(const Submission& s, const HandInLabel& label) {
   request["branch_best"] = sha_or_null(s.branch_best);
   request["global_best"] = sha_or_null(s.global_best);
   const double before = m_gate_seconds;
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.submit", request, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask_about_a_kernel("gate.submit", request, [&]() -> Result<Json> {
                      FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->submit(s));
                      return to_json_value(v);
                    }));
@@ -128,7 +143,7 @@ Result<std::vector<Diagnostic>> Desk::time(const std::string& purpose, const std
   request["purpose"] = purpose;
   request["milestone"] = milestone;
   request["packages"] = sha_list(packages);
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.time", request, [&]() -> Result<Json> {
+  FORGE_TRY_ASSIGN(const Json j, ask_about_a_kernel("gate.time", request, [&]() -> Result<Json> {
                      FORGE_TRY_ASSIGN(const auto diagnostics, m_parts.gate->time(packages));
                      return diagnostics_to_json(diagnostics);
                    }));
@@ -140,14 +155,22 @@ Result<std::vector<Diagnostic>> Desk::time(const std::string& purpose, const std
   return timed;
 }
 
-Result<Evidence> Desk::examine(const KernelPackage& package) {
-  FORGE_TRY_ASSIGN(const Json j, ask("gate.examine", object("package", package_hash(package)), [&]() -> Result<Json> {
-                     const Result<Evidence> e = m_parts.gate->examine(package);
-                     if (e) return object("evidence", to_json_value(*e));
-                     if (e.error().code != Code::build_failed) return fail(e.error());
-                     return object("error", e.error().message);
+Result<Verdict> Desk::check(const Submission& s) {
+  Json request;
+  request["milestone"] = s.milestone;
+  request["package"] = package_hash(s.package);
+  FORGE_TRY_ASSIGN(const Json j, ask_about_a_kernel("gate.check", request, [&]() -> Result<Json> {
+                     FORGE_TRY_ASSIGN(const Verdict v, m_parts.gate->submit(s));
+                     return to_json_value(v);
                    }));
-  if (j.contains("error")) return fail(Code::build_failed, j["error"].get<std::string>());
+  return read_verdict(j, kWhere);
+}
+
+Result<Evidence> Desk::examine(const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const Json j, ask_about_a_kernel("gate.examine", object("package", package_hash(package)), [&]() -> Result<Json> {
+                     FORGE_TRY_ASSIGN(const Evidence e, m_parts.gate->examine(package));
+                     return object("evidence", to_json_value(e));
+                   }));
   if (!j.contains("evidence")) return fail(Code::bad_input, "the journal's record of gate.examine has no evidence");
   return read_evidence(j["evidence"], kWhere);
 }

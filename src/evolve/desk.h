@@ -28,6 +28,7 @@ class Desk {
     Decisions decisions;
   };
   Result<Verdict> submit(const Submission&, const HandInLabel&);
+  Result<Verdict> check(const Submission&);  // an untimed one
   Result<std::vector<Diagnostic>> time(const std::string& purpose, const std::string& milestone, const std::vector<KernelPackage>&);
   Result<Evidence> examine(const KernelPackage&);  // a build failure is an error with Code::build_failed
   Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>& mechanisms);
@@ -53,6 +54,8 @@ class Desk {
  private:
   using Work = std::function<Result<Json>()>;
   Result<Json> ask(const std::string& type, const Json& request, const Work&);
+  // For what an agent can do something about: such an error is a result like any other, on record, and the same on a replay.
+  Result<Json> ask_about_a_kernel(const std::string& type, const Json& request, const Work&);
 
   const RunParts& m_parts;
   double m_gate_seconds = 0, m_hand_in_seconds = 0;

@@ -185,6 +185,8 @@ std::string stop_text(const Flow& flow) {
       return "a milestone is blocked, and no revision";
     case Stop::user:
       return "the user";
+    case Stop::enough:
+      return "the coding agent wants no more";
   }
   return "";
 }

@@ -100,6 +100,7 @@ Result<Plan> first_plan(Flow& flow) {
 std::optional<Stop> stop_reason(const Flow& flow) {
   if (goal_met(flow)) return Stop::goal;
   if (budget_spent(flow)) return Stop::budget;
+  if (flow.parts.coder->finished()) return Stop::enough;
   return std::nullopt;
 }
 

@@ -113,4 +113,35 @@ std::string closest(const std::string& word, const std::vector<std::string>& kno
   return best;
 }
 
+std::size_t utf8_length(std::string_view s) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t n = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  if (n == 0 || s.size() < n) return 0;
+  for (std::size_t i = 1; i < n; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  // Overlong forms, surrogates, beyond U+10FFFF.
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
+      (first == 0xf4 && byte(1) >= 0x90))
+    return 0;
+  return n;
+}
+
+std::size_t utf8_prefix(std::string_view s) {
+  std::size_t at = 0;
+  while (at < s.size()) {
+    const std::size_t n = utf8_length(s.substr(at));
+    if (n == 0) break;
+    at += n;
+  }
+  return at;
+}
+
+std::string utf8_head(std::string_view s, std::size_t bytes) {
+  if (s.size() <= bytes) return std::string(s);
+  while (bytes > 0 && (static_cast<unsigned char>(s[bytes]) & 0xc0) == 0x80) --bytes;
+  return std::string(s.substr(0, bytes));
+}
+
 }  // namespace forge

@@ -20,4 +20,8 @@ bool glob_match(std::string_view pattern, std::string_view text);               
 std::string format_seconds(double);                                                   // "12.3 ms"
 std::string closest(const std::string& word, const std::vector<std::string>& known);  // for "did you mean"; empty when none is near
 
+std::size_t utf8_length(std::string_view);                   // of the well-formed sequence at the front; 0: none. Not of an empty text
+std::size_t utf8_prefix(std::string_view);                   // bytes up to the first that is not UTF-8; all of them in a valid text
+std::string utf8_head(std::string_view, std::size_t bytes);  // at most so many bytes, no sequence cut
+
 }  // namespace forge

@@ -68,6 +68,7 @@ struct World {
     task.budget.gate_seconds = task.budget.wall_seconds = 1e6;
   }
 
+  const Meter* meter = nullptr;
   fs::path home;  // of the vault; empty: none
   Result<RunResult> go(ArchitectureAgent& architect, CodingAgent& coder, Journal& journal, Heritage heritage = {}) {
     RunParts parts;
@@ -79,6 +80,7 @@ struct World {
     parts.op = &op;
     parts.machine = &machine;
     parts.run_id = "test-run";
+    parts.meter = meter;
     parts.home = home;
     parts.heritage = std::move(heritage);
     parts.say = [this](const std::string& line) { said.push_back(line); };
