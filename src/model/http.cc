@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/version.h"
 #include "util/progress.h"
@@ -111,7 +112,7 @@ tl::unexpected<Error> refuse(CURLcode code, const Exchange& x, const HttpRequest
       return fail(Code::unsupported, what, "use http or https, and a libcurl with TLS (apt-get install libcurl4)");
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-      return fail(Code::unsupported, what, "install the certificates of the usual authorities (apt-get install ca-certificates)");
+      return fail(Code::unsupported, what, "apt-get install ca-certificates, or name the authority's file in SSL_CERT_FILE");
     default:
       return fail(Code::io, what);
   }
@@ -158,6 +159,7 @@ class CurlHttp : public Http {
     c.setopt(x.handle, CURLOPT_USERAGENT, (std::string("forge/") + forge_version()).c_str());
     c.setopt(x.handle, CURLOPT_NOSIGNAL, 1L);  // no alarm(2): other threads run
     c.setopt(x.handle, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+    if (const char* authorities = std::getenv("SSL_CERT_FILE")) c.setopt(x.handle, CURLOPT_CAINFO, authorities);  // a company's own
     c.setopt(x.handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.connect_seconds));
     c.setopt(x.handle, CURLOPT_TIMEOUT_MS, milliseconds(request.total_seconds));
     c.setopt(x.handle, CURLOPT_ERRORBUFFER, detail);

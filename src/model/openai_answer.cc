@@ -28,10 +28,12 @@ namespace {
 void read_use(const Json& usage, TokenUse& use, bool& counted) {
   if (!usage.is_object() || !usage.contains("prompt_tokens")) return;
   counted = true;
-  // Here the prompt's count includes what came from the cache.
+  // Here the prompt's count includes what came from the cache, and what went there.
   const std::int64_t prompt = count_of(usage, "prompt_tokens");
-  use.cache_read = std::min(prompt, count_of(field_of(usage, "prompt_tokens_details"), "cached_tokens"));
-  use.input = prompt - use.cache_read;
+  const Json& details = field_of(usage, "prompt_tokens_details");
+  use.cache_read = std::min(prompt, count_of(details, "cached_tokens"));
+  use.cache_write = std::min(prompt - use.cache_read, count_of(details, "cache_write_tokens"));
+  use.input = prompt - use.cache_read - use.cache_write;
   use.output = count_of(usage, "completion_tokens");
 }
 

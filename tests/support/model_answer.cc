@@ -86,11 +86,12 @@ Json anthropic_usage(const Said& p) {
 }
 
 Json openai_usage(const Said& p) {
-  const int cached = p.usage.value("cache_read", 0), input = p.usage.value("input", 0) + cached, output = p.usage.value("output", 0);
+  const int cached = p.usage.value("cache_read", 0), written = p.usage.value("cache_write", 0);
+  const int input = p.usage.value("input", 0) + cached + written, output = p.usage.value("output", 0);
   return {{"prompt_tokens", input},
           {"completion_tokens", output},
           {"total_tokens", input + output},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+          {"prompt_tokens_details", {{"cached_tokens", cached}, {"cache_write_tokens", written}}}};
 }
 
 std::string event(const Json& data, bool named) {

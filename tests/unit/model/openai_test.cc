@@ -58,13 +58,14 @@ TEST_F(OpenAiTest, WritesTheConversationAsTheProtocolWantsIt) {
 
 TEST_F(OpenAiTest, CountsTokensAndDollars) {
   settings.dollars_per_million_input = 2, settings.dollars_per_million_output = 8, settings.dollars_per_million_cache_read = 0.5;
-  serve(R"({"text":"ok","usage":{"input":1000,"cache_read":20000,"output":200}})");
+  serve(R"({"text":"ok","usage":{"input":1000,"cache_read":20000,"cache_write":500,"output":200}})");
   const auto reply = ask();
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->use.input, 1000);  // the prompt's count less what was cached
   EXPECT_EQ(reply->use.cache_read, 20000);
+  EXPECT_EQ(reply->use.cache_write, 500);
   EXPECT_EQ(reply->use.output, 200);
-  EXPECT_NEAR(reply->use.dollars, (1000 * 2 + 20000 * 0.5 + 200 * 8) / 1e6, 1e-12);
+  EXPECT_NEAR(reply->use.dollars, (1000 * 2 + 20000 * 0.5 + 500 * 2 + 200 * 8) / 1e6, 1e-12);
 }
 
 TEST_F(OpenAiTest, EstimatesWhereTheServerDoesNotCount) {
