@@ -148,6 +148,14 @@ void add_interface(std::string& out, const Workbench& bench) {
   out += cuda ? kCudaRules : kCpuRules;
 }
 
+// An ablation: without it the reference stays sealed.
+void add_reference(std::string& out, const Workbench& bench) {
+  const auto shown = bench.shown_reference();
+  if (!shown) return;
+  out +=
+      fmt::format("## The reference, which this run shows you\n\n```cpp\n{}\n```\n\n```toml\n{}\n```\n\n", shown->source, shown->plan_text);
+}
+
 void add_machine(std::string& out, const Workbench& bench) {
   const Machine& m = bench.machine();
   out += fmt::format("## The machine\n\n{}: {}, {} {}. Compiled with `{} {}`.\n\n", m.target.name, m.model, m.cores,
@@ -189,6 +197,7 @@ std::string brief_of(const Workbench& bench) {
   add_operator(out, bench);
   out += "\n";
   add_interface(out, bench);
+  add_reference(out, bench);
   out += "\n";
   add_shapes(out, bench);
   out += "\n";

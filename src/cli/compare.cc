@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// forge compare: whole runs against an arm of themselves (without revision, without knowledge), seed by seed, equal budgets; the two
-// kernels that come out are then timed against each other in one job, so that no figure is compared across jobs.
+// forge compare: whole runs against arms of themselves (an ablation, other agents), seed by seed, under equal budgets; the two kernels
+// that come out are then timed against each other in one job, so that no figure is compared across jobs.
+#include "cli/compare.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -17,15 +19,13 @@ namespace forge {
 namespace {
 
 struct Flags {
-  std::string op, arm = "no-revise", out_file;
-  int seeds = 5, first = 1;
-  double seconds = 60;
+  std::vector<std::string> ops, arms = {"no-revise"};
+  std::string out_file;
+  int seeds = 5, first = 1, candidates = 0;
+  double seconds = 60, gate_seconds = 0;
+  std::int64_t tokens = 0;
+  double dollars = 0;
 };
-
-double final_speedup(const RunResult& r) {
-  const PairedTiming* t = r.confirmation ? find_pairing(*r.confirmation, "reference") : nullptr;
-  return t ? t->speedup.mid : 0;
-}
 
 // The full run's kernel against the arm's, directly: the figure hangs on this one job, so it may take its time to tell 1 %.
 constexpr double kDuelSeconds = 12, kDuelEffect = 0.01;
@@ -41,66 +41,82 @@ Result<PairedTiming> duel(const Context& c, const Machine& machine, const std::s
   return fail(Code::crashed, fmt::format("the kernels could not be timed against each other: {}", v.detail()));
 }
 
+Task task_of(const Flags& f, const Machine& machine, const std::string& op, int seed) {
+  Task task;
+  task.operator_name = op, task.target = machine.target.name, task.reference = "expert", task.seed = static_cast<std::uint64_t>(seed);
+  task.budget.wall_seconds = f.seconds;
+  if (f.candidates > 0) task.budget.candidates = f.candidates;
+  if (f.gate_seconds > 0) task.budget.gate_seconds = f.gate_seconds;
+  task.budget.tokens = f.tokens, task.budget.dollars = f.dollars;
+  return task;
+}
+
+// How the full run's kernel does against the arm's.
+Status settle(const Context& c, const Machine& machine, ArmRun& arm, const RunResult& full) {
+  if (!full.generation || !arm.run.generation) {
+    arm.duel = full.generation ? "only the full run made one" : arm.run.generation ? "only the arm made one" : "no kernel";
+    return {};
+  }
+  if (full.generation->id == arm.run.generation->id) {
+    arm.duel = "same kernel";
+    return {};
+  }
+  FORGE_TRY_ASSIGN(arm.full_against, duel(c, machine, arm.op, *arm.run.generation, *full.generation));
+  arm.duel = fmt::format("{} {}", name(arm.full_against->comparison), format_interval(arm.full_against->speedup));
+  return {};
+}
+
+Json row_of(const ArmRun& r) {
+  Json row = run_to_json(r.run);
+  row["operator"] = r.op, row["arm"] = r.arm, row["seed"] = r.seed;
+  if (r.full_against) row["full_against_arm"] = to_json_value(*r.full_against);
+  if (!r.duel.empty()) row["duel"] = r.duel;
+  return row;
+}
+
 int compare_arms(Context& c, const Flags& f) {
   auto store = c.store();
   if (!store) return c.fail(store.error());
   const auto machine = c.machine("");
   if (!machine) return c.fail(machine.error());
-  Json document;
-  document["operator"] = f.op, document["arm"] = f.arm, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
-  document["wall_seconds"] = f.seconds;
-  std::vector<std::vector<std::string>> rows;
-  int better = 0;
-  for (int seed = f.first; seed < f.first + f.seeds; ++seed) {
-    Task task;
-    task.operator_name = f.op, task.target = machine->target.name, task.reference = "expert", task.seed = static_cast<std::uint64_t>(seed);
-    task.budget.wall_seconds = f.seconds;
-    Task arm = task;
-    arm.revise = f.arm != "no-revise";
-    arm.knowledge = f.arm != "no-knowledge";
-    std::optional<RunResult> runs[2];
-    for (int i = 0; i < 2; ++i) {
-      c.say(fmt::format("seed {}: {}", seed, i == 0 ? f.arm : "full"));
-      auto r = start_run(c.paths, *store, i == 0 ? arm : task, [&c](const std::string& line) { c.say("  " + line); });
-      if (!r) return c.fail(r.error());
-      if (r->stop == Stop::user) return kInterrupted;
-      runs[i] = std::move(*r);
-    }
-    std::string verdict = "no kernel", ratio = "-";
-    Json row = {{"seed", seed},
-                {"arm_run", runs[0]->run_id},
-                {"full_run", runs[1]->run_id},
-                {"arm_speedup", final_speedup(*runs[0])},
-                {"full_speedup", final_speedup(*runs[1])},
-                {"revisions", runs[1]->plans.size() - 1}};
-    if (runs[0]->generation && runs[1]->generation) {
-      if (runs[0]->generation->id == runs[1]->generation->id) {
-        verdict = "same kernel";
-      } else {
-        const auto t = duel(c, *machine, f.op, *runs[0]->generation, *runs[1]->generation);
-        if (!t) return c.fail(t.error());
-        verdict = name(t->comparison), ratio = format_interval(t->speedup);
-        row["full_against_arm"] = to_json_value(*t);
-        better += t->comparison == Comparison::faster;
-      }
-    } else if (runs[1]->generation) {
-      verdict = "only the full run made one";
-      ++better;
-    }
-    row["verdict"] = verdict;
-    document["seeds"].push_back(row);
-    rows.push_back({std::to_string(seed), fmt::format("{:.3f}", final_speedup(*runs[0])), fmt::format("{:.3f}", final_speedup(*runs[1])),
-                    ratio, verdict});
+  std::vector<Arm> arms(1, Arm{.name = "full", .parts = {}});
+  for (const std::string& text : f.arms) {
+    auto arm = parse_arm(text);
+    if (!arm) return c.fail(arm.error());
+    if (arm->name != "full") arms.push_back(std::move(*arm));
   }
-  document["better"] = better;
-  c.out("\n" +
-        format_table({"seed", f.arm + " against the expert", "full against the expert", "full against " + f.arm + " [95 %]", "verdict"},
-                     rows));
-  c.out(fmt::format("{}: the full run ends better on {} of {} seeds", f.op, better, f.seeds));
-  if (!f.out_file.empty())
-    if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+  Json document;
+  document["operators"] = f.ops, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
+  document["budget"] = to_json_value(task_of(f, *machine, "", 1).budget);
+  document["runs"] = Json::array();
+  std::vector<ArmRun> runs;
+  for (const std::string& op : f.ops)
+    for (int seed = f.first; seed < f.first + f.seeds; ++seed) {
+      const std::size_t full = runs.size();
+      for (const Arm& arm : arms) {
+        c.say(fmt::format("{}, seed {}: {}", op, seed, arm.name));
+        auto r =
+            start_run(c.paths, *store, arm.apply(task_of(f, *machine, op, seed)), [&c](const std::string& line) { c.say("  " + line); });
+        if (!r) return c.fail(r.error());
+        if (r->stop == Stop::user) return kInterrupted;
+        runs.push_back({.op = op, .arm = arm.name, .seed = seed, .run = std::move(*r), .full_against = {}, .duel = {}});
+        if (runs.size() - 1 > full)
+          if (const auto settled = settle(c, *machine, runs.back(), runs[full].run); !settled) return c.fail(settled.error());
+        if (!runs.back().duel.empty()) c.say(fmt::format("  full against {}: {}", arm.name, runs.back().duel));
+        document["runs"].push_back(row_of(runs.back()));
+        // What was measured so far is not lost when a later run fails.
+        if (!f.out_file.empty())
+          if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+      }
+    }
+  c.out("\n" + compare_table(runs));
   c.finish(dump(document));
-  return better * 5 >= f.seeds * 4 ? kOk : kNegative;
+  int better = 0, pairs = 0;
+  for (const ArmRun& r : runs) {
+    pairs += r.arm != "full";
+    better += (r.full_against && r.full_against->comparison == Comparison::faster) || r.duel == "only the full run made one";
+  }
+  return better * 5 >= pairs * 4 ? kOk : kNegative;
 }
 
 }  // namespace
@@ -108,19 +124,26 @@ int compare_arms(Context& c, const Flags& f) {
 void add_compare(CLI::App& app, Action& action) {
   auto f = std::make_shared<Flags>();
   CLI::App* sub =
-      app.add_subcommand("compare", "whole runs against an arm of themselves, seed by seed, the kernels timed against each other");
-  sub->add_option("operator", f->op, "an operator")->required();
-  sub->add_option("--arm", f->arm, "no-revise (first plan only) or no-knowledge")
-      ->check(CLI::IsMember({"no-revise", "no-knowledge"}))
+      app.add_subcommand("compare", "whole runs against arms of themselves, seed by seed, the kernels timed against each other");
+  sub->add_option("operators", f->ops, "operators")->required();
+  sub->add_option("--arm", f->arms,
+                  "beside the full run: no-revise, no-knowledge, no-plan (goal mode), no-disassembly, no-template, coder=AGENT, "
+                  "architect=AGENT, or several with '+' between; repeatable")
       ->capture_default_str();
   sub->add_option("--seeds", f->seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
   sub->add_option("--first-seed", f->first, "where to begin: a comparison may be taken in parts")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(CLI::PositiveNumber)->capture_default_str();
-  sub->add_option("-o,--output", f->out_file, "write the results as JSON too");
+  sub->add_option("--candidates", f->candidates, "hand-ins of each run")->check(CLI::PositiveNumber);
+  sub->add_option("--gate-seconds", f->gate_seconds, "the gate's time of each run")->check(CLI::PositiveNumber);
+  sub->add_option("--tokens", f->tokens, "of each run, for agents that are models")->check(CLI::PositiveNumber);
+  sub->add_option("--dollars", f->dollars, "likewise")->check(CLI::PositiveNumber);
+  sub->add_option("-o,--output", f->out_file, "write the results as JSON too, run by run");
   sub->footer(
-      "Example:\n  forge compare softmax_f32 --arm no-revise --seeds 5\nExit: 0 the full run ends better on at least 4 of 5 seeds, 1 not.");
+      "Examples:\n  forge compare softmax_f32 --arm no-revise --seeds 5\n  forge compare gemm_f32 softmax_f32 --arm no-knowledge --arm "
+      "no-plan --seeds 3 --candidates 12\n  forge compare softmax_f32 --arm coder=openai:my-model@http://localhost:8000/v1 --tokens "
+      "300000\nExit: 0 the full runs end better in at least 4 of 5 pairs, 1 not.");
   sub->callback([f, &action] { action = [f](Context& c) { return compare_arms(c, *f); }; });
 }
 

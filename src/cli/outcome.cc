@@ -68,6 +68,8 @@ Json run_to_json(const RunResult& r) {
                     {"seconds", r.reference.seconds}};
   j["floor"] = to_json_value(r.floor);
   j["spent"] = {{"candidates", r.spent.candidates}, {"gate_seconds", r.spent.gate_seconds}, {"wall_seconds", r.spent.wall_seconds}};
+  j["spent"]["tokens"] = r.spent.tokens, j["spent"]["dollars"] = r.spent.dollars;
+  j["first_correct_seconds"] = r.first_correct_seconds, j["best_seconds"] = r.best_seconds;
   j["sealed"] = r.sealed;
   j["promoted"] = r.promoted;
   if (r.generation)

@@ -22,7 +22,10 @@ struct Flags {
   int candidates = 0, generations = 3;
   double gate_seconds = 0, wall_seconds = 0;
   std::int64_t seed = -1;
-  bool no_revise = false, no_knowledge = false;
+  bool no_revise = false, no_knowledge = false, no_plan = false, no_disassembly = false, no_template = false, show_reference = false;
+  std::string architect = "builtin", coder = "builtin";
+  std::int64_t tokens = 0;
+  double dollars = 0;
 };
 
 void add_flags(CLI::App& app, Flags& f) {
@@ -32,6 +35,15 @@ void add_flags(CLI::App& app, Flags& f) {
   app.add_option("--gate-seconds", f.gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
   app.add_option("--wall-seconds", f.wall_seconds, "budget of wall time")->check(CLI::PositiveNumber);
   app.add_option("--seed", f.seed, "of the agents; the judge's seeds come from the operating system")->check(CLI::NonNegativeNumber);
+  app.add_option("--architect", f.architect, "who decides: builtin, anthropic:MODEL, openai:MODEL[@URL]")->capture_default_str();
+  app.add_option("--coder", f.coder, "who builds: the same, command:NAME (docs/agents.md) or folder (see `forge open`)")
+      ->capture_default_str();
+  app.add_option("--tokens", f.tokens, "budget of tokens, for agents that are models")->check(CLI::PositiveNumber);
+  app.add_option("--dollars", f.dollars, "budget of dollars, by the prices in models.toml")->check(CLI::PositiveNumber);
+  app.add_flag("--no-plan", f.no_plan, "goal mode: nobody decides, the coder is only asked for a faster kernel; no knowledge");
+  app.add_flag("--no-disassembly", f.no_disassembly, "agents see no instruction mix and no listing");
+  app.add_flag("--no-template", f.no_template, "an architect that is a model is not told how plans are built up");
+  app.add_flag("--show-reference", f.show_reference, "the coder reads the reference (gen:ID or package:FOLDER only)");
   app.add_flag("--no-revise", f.no_revise, "first plan only");
   app.add_flag("--no-knowledge", f.no_knowledge, "retrieve no entries");
 }
@@ -54,6 +66,10 @@ Result<Task> make_task(const Context& c, const Flags& f) {
   if (f.wall_seconds > 0) task.budget.wall_seconds = f.wall_seconds;
   task.revise = !f.no_revise;
   task.knowledge = !f.no_knowledge;
+  task.plan = !f.no_plan, task.disassembly = !f.no_disassembly, task.plan_template = !f.no_template;
+  task.show_reference = f.show_reference;
+  task.architect = f.architect, task.coder = f.coder;
+  task.budget.tokens = f.tokens, task.budget.dollars = f.dollars;
   return task;
 }
 
@@ -78,6 +94,7 @@ void add_run(CLI::App& app, Action& action) {
   add_flags(*run, *f);
   run->footer(
       "Examples:\n  forge run gemm_f32\n  forge run softmax_f32 --goal 1.1 --candidates 12\n  forge run gemm_f32 --reference gen:3f2a\n"
+      "  forge run softmax_f32 --coder anthropic:MODEL --tokens 500000\n"
       "  forge run --resume last\nExit: 0 a kernel was confirmed, 1 none was, 4 interrupted.");
   run->callback([f, &action] {
     action = [f](Context& c) -> int {

@@ -95,6 +95,10 @@ Json to_json_value(const Task& t) {
               {"seed", t.seed},
               {"revise", t.revise},
               {"knowledge", t.knowledge},
+              {"plan", t.plan},
+              {"disassembly", t.disassembly},
+              {"plan_template", t.plan_template},
+              {"show_reference", t.show_reference},
               {"architect", t.architect},
               {"coder", t.coder}};
 }
@@ -114,6 +118,10 @@ Task get_task(JsonReader r) {
   r.maybe("seed", t.seed);
   r.maybe("revise", t.revise);
   r.maybe("knowledge", t.knowledge);
+  r.maybe("plan", t.plan);
+  r.maybe("disassembly", t.disassembly);
+  r.maybe("plan_template", t.plan_template);
+  r.maybe("show_reference", t.show_reference);
   r.maybe("architect", t.architect);
   r.maybe("coder", t.coder);
   return t;

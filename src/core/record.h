@@ -33,9 +33,13 @@ struct Task {
   std::string reference;  // "expert" (the best one), "expert:<name>", "gen:<sha prefix>", "none"
   double goal = 0;        // stop early at this speedup; 0: none
   Budget budget;
-  std::uint64_t seed = 1;  // the agents'; never the judge's
-  bool revise = true;      // false: first plan only
-  bool knowledge = true;   // false: no retrieval
+  std::uint64_t seed = 1;                                // the agents'; never the judge's
+  bool revise = true;                                    // false: first plan only
+  bool knowledge = true;                                 // false: no retrieval
+  bool plan = true;                                      // false: goal mode, nobody decides anything
+  bool disassembly = true;                               // false: agents see no instruction mix and no listing
+  bool plan_template = true;                             // false: an architect that is a model is not told how plans are built up
+  bool show_reference = false;                           // the coder reads the reference, which must be a generation or a package
   std::string architect = "builtin", coder = "builtin";  // the seats: agents/seats.h says what can sit there
 };
 std::string task_to_json(const Task&);

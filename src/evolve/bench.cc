@@ -25,6 +25,10 @@ std::uint64_t mix_seed(std::uint64_t seed, const std::string& text) {
   return h;
 }
 
+void note_correct(Flow& flow) {
+  if (!(flow.result.first_correct_seconds > 0)) flow.result.first_correct_seconds = flow.desk.wall_seconds();
+}
+
 Decisions milestone_decisions(const Milestone& m, const Decisions& all) {
   Decisions out;
   for (const auto& d : m.decisions)
@@ -123,11 +127,13 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
   m_flow.desk.say(disclose(describe(m_milestone, v, milestone_decisions(m_milestone, decisions)), definition(), task_file()));
   if (v.accepted()) {
     if (!(m_flow.first_seconds > 0)) m_flow.first_seconds = v.measurement()->seconds;
+    note_correct(m_flow);
     take(package, decisions, v);
     return v;
   }
   m_why = fmt::format("{}: {}", name(v.reason()), detail);
   if (v.correct()) {
+    note_correct(m_flow);
     const double score = score_of(m_flow, v);
     const bool gain = score > m_best_score * (1 + noise_floor());
     m_without_gain = gain ? 0 : m_without_gain + 1;
@@ -147,6 +153,7 @@ void Bench::take(const KernelPackage& package, const Decisions& decisions, const
   c.decisions = decisions;
   c.verdict = v;
   c.score = score_of(m_flow, v);
+  c.at_seconds = m_flow.desk.wall_seconds();
   if (!m_milestone.acceptance.mechanism.empty()) c.mechanisms.push_back(m_milestone.acceptance.mechanism);
   for (const auto& d : m_milestone.decisions)
     for (const auto& id : d.cites)
@@ -179,7 +186,7 @@ Result<Evidence> Bench::examine(const KernelPackage& package) {
 }
 
 std::vector<const Entry*> Bench::search(const std::string& words) const {
-  return m_flow.task.knowledge ? m_flow.parts.knowledge->search(words) : std::vector<const Entry*>{};
+  return remembers(m_flow.task) ? m_flow.parts.knowledge->search(words) : std::vector<const Entry*>{};
 }
 
 bool Bench::may_go_on() const {

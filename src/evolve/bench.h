@@ -21,6 +21,7 @@ class Bench final : public Workbench {
   double noise_floor() const override { return m_flow.request.floor.ratio; }
   std::optional<KernelPackage> branch_best() const override;
   Decisions branch_decisions() const override;
+  std::optional<KernelPackage> shown_reference() const override { return m_flow.parts.shown_reference; }
   std::uint64_t seed() const override;
   Result<Verdict> submit(const KernelPackage&, const Decisions&) override;
   Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override;

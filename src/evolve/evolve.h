@@ -22,6 +22,7 @@ struct RunResult {
   ReferenceInfo reference;
   NoiseFloor floor;
   Spent spent;
+  double first_correct_seconds = 0, best_seconds = 0;  // of wall time, until the first correct kernel and until the best; 0: none
   std::vector<Plan> plans;
   std::vector<BranchOutcome> branches;
   std::vector<FailureCondition> failures;  // of reverted and blocked branches
@@ -48,6 +49,7 @@ struct RunParts {
   const Paths* paths = nullptr;  // to build probes' baselines for adoption; null: nothing counts as adopted
   fs::path home;                 // vault and ledger; empty: nothing is written (tests, replay)
   Heritage heritage;
+  std::optional<KernelPackage> shown_reference;  // what the coder may read of it, where the task says so
   std::string run_id;
   std::function<void(const std::string&)> say;  // one line per event, for people
 };

@@ -19,6 +19,7 @@ struct Candidate {
   double score = 0;                   // speedup against the reference; without one, against the run's first accepted candidate
   std::vector<Signature> mechanisms;  // of every milestone that it was accepted through
   std::vector<std::string> cites;     // likewise
+  double at_seconds = 0;              // of wall time
 };
 
 // What is built under one plan revision.
@@ -65,7 +66,7 @@ struct Flow {
 
 // flow passes, in the order of run()
 Status survey(Flow&);  // reference, floor, evidence, knowledge: fills request
-Result<Plan> first_plan(Flow&);
+Result<std::optional<Plan>> first_plan(Flow&);  // none: the architect failed
 Status implement(Flow&, const Plan&);  // appends a branch (implement.cc)
 std::optional<Stop> stop_reason(const Flow&);
 Result<std::optional<Plan>> revise(Flow&);
@@ -75,6 +76,10 @@ Status finish(Flow&);  // confirm, harvest, seal, promote, ledger (finish.cc)
 bool goal_met(const Flow&);
 bool budget_spent(const Flow&, double reserve = 0);  // also of so many hand-ins more
 Spent spent(const Flow&);
+
+// What a task grants its agents: goal mode has no memory, and an ablation hides the disassembly.
+inline bool remembers(const Task& task) { return task.knowledge && task.plan; }
+Evidence shown(const Task&, Evidence);
 
 // For people: "M1 store=nontemporal: 1.21x [1.20, 1.22] accepted".
 std::string describe(const Milestone&, const Verdict&, const Decisions& changed);

@@ -129,6 +129,7 @@ Status end_branch(Flow& flow) {
   branch.outcome.reverted = !better;
   if (better) {
     flow.best = branch.best;
+    flow.result.best_seconds = branch.best->at_seconds;
     flow.best_branch = static_cast<int>(flow.branches.size()) - 1;
   }
   Json failures = Json::array();

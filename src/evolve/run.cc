@@ -16,6 +16,7 @@ Result<RunResult> passes(Flow& flow) {
   FORGE_TRY(flow.desk.start(flow.task));  // what, on which machine, against whom
   FORGE_TRY(survey(flow));                // the sealed reference: time, noise floor, evidence; what is known of such cases
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, first_plan(flow));
+  if (!plan) flow.result.stop = Stop::blocked;
   while (plan) {
     FORGE_TRY(implement(flow, *plan));          // milestones in dependency order, every hand-in through the gate
     if (const auto stop = stop_reason(flow)) {  // goal met, budget spent
@@ -46,6 +47,14 @@ Result<RunResult> run(const Task& task, const RunParts& parts) {
   return flow.result;
 }
 
+Evidence shown(const Task& task, Evidence evidence) {
+  if (task.disassembly) return evidence;
+  evidence.mix = {};
+  evidence.hot_symbols.clear();
+  evidence.notes.push_back("the disassembly is withheld in this run");
+  return evidence;
+}
+
 Status survey(Flow& flow) {
   const RunParts& parts = flow.parts;
   PlanRequest& request = flow.request;
@@ -64,8 +73,9 @@ Status survey(Flow& flow) {
     flow.desk.say("no reference: candidates are compared with each other");
   FORGE_TRY_ASSIGN(request.floor, flow.desk.measure_floor());
   flow.desk.say(fmt::format("noise floor {:.2f} %", request.floor.ratio * 100));
-  FORGE_TRY_ASSIGN(request.evidence, flow.desk.analyse());
-  if (flow.task.knowledge) {
+  FORGE_TRY_ASSIGN(const Evidence evidence, flow.desk.analyse());
+  request.evidence = shown(flow.task, evidence);
+  if (remembers(flow.task)) {
     const Names names = knowledge_names(request.definition, request.task_file, request.machine, request.evidence);
     FORGE_TRY_ASSIGN(request.knowledge, flow.desk.retrieve(names));
     flow.desk.say(fmt::format("{} entries of the knowledge base apply here", request.knowledge.size()));
@@ -90,11 +100,17 @@ Status adopt(Flow& flow, const Plan& plan) {
 
 }  // namespace
 
-Result<Plan> first_plan(Flow& flow) {
-  FORGE_TRY_ASSIGN(const Plan plan, flow.parts.architect->plan(flow.request));
+Result<std::optional<Plan>> first_plan(Flow& flow) {
+  Result<Plan> plan = flow.parts.architect->plan(flow.request);
   if (stop_requested()) return fail(Code::interrupted, "stopped");
-  FORGE_TRY(adopt(flow, plan));
-  return plan;
+  if (!plan && plan.error().code == Code::crashed) {  // an agent that failed ends its run; what the world did stops it, to be resumed
+    FORGE_TRY(flow.desk.decide("plan.none", Json{{"why", plan.error().message}}));
+    flow.desk.say("no plan: " + plan.error().message);
+    return std::optional<Plan>();
+  }
+  if (!plan) return tl::unexpected(plan.error());
+  FORGE_TRY(adopt(flow, *plan));
+  return std::optional<Plan>(std::move(*plan));
 }
 
 std::optional<Stop> stop_reason(const Flow& flow) {
@@ -128,7 +144,7 @@ Result<std::optional<Plan>> revise(Flow& flow) {
       for (const char* key : {"memory_percent", "compute_percent", "achieved_gflops", "achieved_gbs"})
         if (const auto at = flow.request.evidence.metrics.find(key); at != flow.request.evidence.metrics.end())
           evidence.metrics[key] = at->second * flow.best->score;
-    request.best_evidence = evidence;
+    request.best_evidence = shown(flow.task, evidence);
   }
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, flow.parts.architect->revise(request));
   if (stop_requested()) return fail(Code::interrupted, "stopped");  // the lab was cut short: that is no decision

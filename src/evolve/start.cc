@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "agents/seats.h"
+#include "build/build.h"
 #include "device/survey.h"
 #include "evolve/evolve.h"
 #include "evolve/run_json.h"
@@ -98,6 +99,20 @@ fs::path journal_file(const Store& store, const std::string& id) { return store.
 
 fs::path workspace_of(const Store& store, const std::string& id) { return store.run_dir(id) / "workspace"; }
 
+// In an ablation the coder reads what it has to beat: a kernel of our own, never an expert's.
+Result<std::optional<KernelPackage>> reference_to_show(const Store& store, const Task& task) {
+  std::optional<KernelPackage> shown;
+  if (!task.show_reference) return shown;
+  if (task.reference.starts_with("package:")) {
+    FORGE_TRY_ASSIGN(shown, read_package_folder(task.reference.substr(8)));
+    return shown;
+  }
+  FORGE_TRY_ASSIGN(const Vault vault, Vault::open(store.home()));
+  FORGE_TRY_ASSIGN(const Generation generation, vault.find(task.reference.substr(4)));
+  shown = generation.package;
+  return shown;
+}
+
 Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const Machine& machine, const Heritage& heritage,
                      const std::string& reference, const std::string& id, Journal::Mode mode, const Say& say) {
   Task for_gate = task;
@@ -111,6 +126,7 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
     RunParts parts = parts_of(assembly, machine, *gate, journal, heritage, id);
     parts.paths = &paths;
     parts.home = store.home();
+    FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, task));
     parts.say = say;
     result = run(task, parts);
   }
@@ -176,7 +192,8 @@ Result<ReplayResult> replay_run(const Paths& paths, const Store& store, const st
   FORGE_TRY_ASSIGN(const Recorded recorded, read_start(journal.events(), file));
   FORGE_TRY_ASSIGN(const Assembly assembly, assemble(paths, recorded.task, recorded.machine, journal, {.workspace = {}, .replay = true}));
   RefusingGate gate;
-  const RunParts parts = parts_of(assembly, recorded.machine, gate, journal, recorded.heritage, id);
+  RunParts parts = parts_of(assembly, recorded.machine, gate, journal, recorded.heritage, id);
+  FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, recorded.task));
   const Result<RunResult> result = run(recorded.task, parts);
   return conclude_replay(journal, result);
 }

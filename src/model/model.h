@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "util/fs.h"
 #include "util/result.h"
 
 namespace forge {
@@ -74,7 +75,7 @@ class Model {
 };
 
 // What a user writes: "anthropic:MODEL" or "openai:MODEL", each with "@BASE_URL" behind it where the server is another. Prices and
-// timeouts come from $FORGE_HOME/config.toml, [model."NAME"]; keys from ANTHROPIC_API_KEY and OPENAI_API_KEY.
+// limits come from $FORGE_HOME/models.toml (docs/formats/models.md); keys from ANTHROPIC_API_KEY and OPENAI_API_KEY.
 // What is read from or written to a prompt cache costs as much as other input where no price of its own is given.
 struct ModelSettings {
   double dollars_per_million_input = 0, dollars_per_million_output = 0, dollars_per_million_cache_read = 0,
@@ -82,6 +83,7 @@ struct ModelSettings {
   std::int64_t max_output = 16384;  // tokens; the most that the model can write: a request is cut to it
   int attempts = 6;                 // of one request
 };
+Result<ModelSettings> read_model_settings(const fs::path& home, const std::string& spec);  // the defaults when nothing is said of it
 bool is_model_name(const std::string& spec);
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const ModelSettings&);
 
