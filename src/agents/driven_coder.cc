@@ -84,6 +84,7 @@ class DrivenCoder final : public CodingAgent {
   Result<Turn> take_turn(const Assignment&, const std::vector<Exchange>&);
   Result<Turn> ask_driver(const Assignment&, const std::vector<Exchange>&);
   Result<ToolResult> answer(Workbench&, const Assignment&, const ToolCall&);
+  Status settle(const Assignment&, const std::vector<Exchange>& so_far);
   std::int64_t tokens_left() const { return std::max<std::int64_t>(0, m_budget.tokens - m_meter.used.total()); }
   bool tokens_spent() const {
     return m_driver->uses_tokens() && (tokens_left() == 0 || (m_budget.dollars > 0 && m_meter.used.dollars >= m_budget.dollars));
@@ -96,6 +97,7 @@ class DrivenCoder final : public CodingAgent {
   const std::string m_workspace;
   std::map<std::string, int> m_assigned;  // milestone, how often
   bool m_asked = false;                   // in this milestone, the driver itself
+  bool m_live = false;                    // in this turn
   bool m_finished = false;
 };
 
@@ -116,7 +118,7 @@ Result<Assignment> DrivenCoder::assign(Workbench& bench) {
 
 // What the driver says, as it can go on record. Whatever it fails with ends the milestone, not the run; unless it is interrupted.
 Result<Turn> DrivenCoder::ask_driver(const Assignment& assignment, const std::vector<Exchange>& so_far) {
-  m_asked = true;
+  m_asked = m_live = true;
   Assignment now = assignment;
   now.tokens_left = tokens_left();
   Result<Turn> asked = m_driver->next(now, so_far);
@@ -170,6 +172,26 @@ Result<ToolResult> DrivenCoder::answer(Workbench& bench, const Assignment& a, co
   return result;
 }
 
+// A turn without calls, whose use is what the agent said at its end.
+Status DrivenCoder::settle(const Assignment& a, const std::vector<Exchange>& so_far) {
+  const Json request{{"milestone", a.milestone}, {"attempt", a.attempt}, {"turns", so_far.size()}};
+  FORGE_TRY_ASSIGN(const std::string text, m_journal.step("agent.settle", dump(request), [&]() -> Result<std::string> {
+    Turn last;
+    last.ended = true;
+    if (m_asked) {  // else the record ended here, and nobody is at work
+      Result<TokenUse> use = m_driver->settle(so_far);
+      if (use)
+        last.use = *use;
+      else
+        last.why = use.error().text();
+    }
+    return dump(turn_to_json(last));
+  }));
+  FORGE_TRY_ASSIGN(const Turn last, read_turn(text));
+  m_meter.used += last.use;
+  return {};
+}
+
 Status DrivenCoder::work(Workbench& bench) {
   m_asked = false;
   FORGE_TRY_ASSIGN(const Assignment assignment, assign(bench));
@@ -185,6 +207,7 @@ Status DrivenCoder::work(Workbench& bench) {
       break;
     }
     Exchange exchange;
+    m_live = false;
     FORGE_TRY_ASSIGN(exchange.turn, take_turn(assignment, exchanges));
     m_meter.used += exchange.turn.use;
     bool handed_in = false;
@@ -205,7 +228,9 @@ Status DrivenCoder::work(Workbench& bench) {
       if (bench.may_go_on()) bench.give_up(exchange.turn.why.empty() ? "the agent ended without an accepted kernel" : exchange.turn.why);
     }
     exchanges.push_back(std::move(exchange));
+    if (m_live) m_driver->answered(assignment, exchanges);
   }
+  if (m_driver->settles() && !exchanges.empty() && !exchanges.back().turn.ended) FORGE_TRY(settle(assignment, exchanges));
   if (m_asked) m_driver->leave();
   return {};
 }

@@ -61,6 +61,8 @@ class Driver {
   // results, it is told, waited for a little, and what no turn held of its tokens is returned. A step of the journal, before leave().
   virtual bool settles() const { return false; }
   virtual Result<TokenUse> settle(const std::vector<Exchange>&) { return TokenUse{}; }
+  // What came of the turn that next() has just given, with all before it. Not called for a turn that was read from the record.
+  virtual void answered(const Assignment&, const std::vector<Exchange>&) {}
   virtual void leave() {}  // the milestone is over; called where next() was called before
 };
 
