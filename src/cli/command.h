@@ -56,7 +56,8 @@ Result<Config> read_config(const fs::path& home);
 using Action = std::function<int(Context&)>;
 void add_doctor(CLI::App&, Action&);
 void add_operators(CLI::App&, Action&);
-void add_run(CLI::App&, Action&);  // run, evolve, replay
+void add_run(CLI::App&, Action&);     // run, evolve, replay
+void add_folder(CLI::App&, Action&);  // open, submit, status
 void add_suite(CLI::App&, Action&);
 void add_package(CLI::App&, Action&);    // check, bench, seal, promote, lineage
 void add_history(CLI::App&, Action&);    // runs, show, report

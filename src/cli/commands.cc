@@ -29,6 +29,7 @@ int main_of_forge(int argc, char** argv) {
   add_doctor(app, action);
   add_operators(app, action);
   add_run(app, action);
+  add_folder(app, action);
   add_suite(app, action);
   add_package(app, action);
   add_history(app, action);

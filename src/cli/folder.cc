@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge open | submit | status: a run whose coding agent is a person at a folder. Each command goes through the run that is on record, to
+// the next hand-in that is missing, and stops there.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "agents/folder_driver.h"
+#include "agents/workspace_files.h"
+#include "cli/command.h"
+#include "cli/outcome.h"
+#include "cli/standing.h"
+#include "device/cpu.h"
+#include "evolve/evolve.h"
+#include "util/progress.h"
+
+namespace forge {
+
+namespace {
+
+struct OpenFlags {
+  std::string op, target, reference = "expert", architect = "builtin", folder;
+  double goal = -1, gate_seconds = 0;
+  int candidates = 0;
+  std::int64_t seed = -1, tokens = 0;
+  bool no_knowledge = false;
+};
+
+struct SubmitFlags {
+  std::string where, give_up;
+  bool finish = false;
+};
+
+Result<Task> make_task(const Context& c, const OpenFlags& f) {
+  FORGE_TRY_ASSIGN(const Config config, read_config(c.paths.home));
+  Task task;
+  task.operator_name = f.op;
+  task.reference = f.reference;
+  task.budget = config.budget;
+  task.budget.wall_seconds = 1e9;  // a person's evenings are not the run's
+  task.goal = f.goal >= 0 ? f.goal : config.goal;
+  task.seed = f.seed >= 0 ? static_cast<std::uint64_t>(f.seed) : config.seed;
+  task.target = !f.target.empty() ? f.target : config.target;
+  if (task.target.empty()) {
+    FORGE_TRY_ASSIGN(const TargetSpec native, native_cpu_target());
+    task.target = native.name;
+  }
+  if (f.candidates) task.budget.candidates = f.candidates;
+  if (f.gate_seconds > 0) task.budget.gate_seconds = f.gate_seconds;
+  task.budget.tokens = f.tokens;
+  task.knowledge = !f.no_knowledge;
+  task.architect = f.architect;
+  task.coder = kFolderSeat;
+  if (!f.folder.empty()) task.coder += ":" + fs::absolute(f.folder).lexically_normal().string();
+  return task;
+}
+
+// The run that a folder, an id or nothing at all stands for.
+Result<std::string> find_run(const Store& store, const std::string& where) {
+  std::error_code error;
+  fs::path at = where.empty() ? fs::current_path(error) : fs::path(where);
+  if (where.empty() || fs::is_directory(at, error)) {
+    for (at = fs::absolute(at, error).lexically_normal(); !at.empty(); at = at.parent_path()) {
+      if (const auto tag = read_folder_tag(at)) return store.resolve_run(tag->run);
+      if (at == at.root_path()) break;
+    }
+    if (!where.empty())
+      return fail(Error{.code = Code::not_found,
+                        .message = "is no folder that `forge open` laid out",
+                        .file = where,
+                        .line = 0,
+                        .field = {},
+                        .fix = "go to the folder that `forge status RUN` names"});
+  }
+  return store.resolve_run(where.empty() ? "last" : where);
+}
+
+Result<Standing> open_milestone(const Context& c, const Store& store, const std::string& run) {
+  FORGE_TRY_ASSIGN(Standing s, standing_of(c.paths, store, run));
+  if (!is_folder_seat(s.task.coder))
+    return fail(Code::bad_input, fmt::format("the coder of {} is {}, not a person", run, s.task.coder),
+                "forge open " + s.task.operator_name);
+  if (s.ended) return fail(Code::bad_input, run + " has ended", "forge show " + run);
+  return s;
+}
+
+// What the run says for people, but for its advice on how to resume: that is forge submit here.
+std::function<void(const std::string&)> sayer(const Context& c) {
+  return [&c](const std::string& line) {
+    if (line.rfind("stopped;", 0) != 0 && line.rfind("resuming ", 0) != 0) c.say(line);
+  };
+}
+
+// After a run went as far as it could: where it stands now, and what to do next.
+int conclude(const Context& c, const Store& store, const RunResult& r, const std::optional<Standing>& before) {
+  const auto now = standing_of(c.paths, store, r.run_id);
+  if (!now) return c.fail(now.error());
+  Json j = to_json_value(*now);
+  bool accepted = !before;
+  if (before && now->hand_ins.size() > before->hand_ins.size()) {
+    const Standing::HandIn& last = now->hand_ins.back();
+    accepted = last.verdict == "accepted";
+    j["hand_in"] = j["hand_ins"].back();
+    c.out(fmt::format("{} {}: {}{}", last.milestone, last.verdict, last.reason, last.detail.empty() ? "" : ": " + last.detail));
+    c.out("  in full: " + (before->folder / "feedback" / fmt::format("{:02}.md", before->turn + 1)).string());
+  }
+  if (now->ended) {
+    j["result"] = run_to_json(r);
+    c.out(describe_run(r));
+    c.finish(dump(j));
+    return r.confirmation && r.confirmation->accepted() ? kOk : kNegative;
+  }
+  if (!now->milestone.empty() && !stop_requested()) {
+    c.out(fmt::format("{}: {}\n  {}\n  read BRIEF.md there, write the kernel, then: forge submit {}", now->milestone, now->title,
+                      now->folder.string(), now->folder.string()));
+    c.finish(dump(j));
+    return accepted ? kOk : kNegative;
+  }
+  c.out("stopped; go on with: forge submit " + r.run_id);
+  c.finish(dump(j));
+  return kInterrupted;
+}
+
+// An editor's view of the arguments follows launch.toml.
+Status refresh_header(const Context& c, const Standing& s, const KernelPackage& package) {
+  FORGE_TRY_ASSIGN(const TargetSpec target, find_target(s.task.target));
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(c.paths, s.task.operator_name, target.family));
+  const auto plan = parse_launch_plan(package.plan_text, "launch.toml");
+  if (!plan || !check_plan(*plan, op.definition, target, "launch.toml")) return {};  // the gate says what is wrong
+  return write_file_atomic(s.folder / "forge_args.h", make_args_header(*plan, op.definition, target));
+}
+
+int submit(const Context& c, const SubmitFlags& f) {
+  auto store = c.store();
+  if (!store) return c.fail(store.error());
+  const auto run = find_run(*store, f.where);
+  if (!run) return c.fail(run.error());
+  const auto before = open_milestone(c, *store, *run);
+  if (!before) return c.fail(before.error());
+  if (!before->milestone.empty()) {  // else the run was stopped between two milestones: it only goes on
+    FolderRequest request{.turn = before->turn, .action = f.finish ? "finish" : f.give_up.empty() ? "submit" : "give_up", .why = f.give_up};
+    if (request.action == "submit") {
+      const auto package = read_workspace_package(before->folder.string(), "");
+      if (!package) return c.fail(package.error());
+      if (const Status written = refresh_header(c, *before, *package); !written) return c.fail(written.error());
+    }
+    if (const Status left = leave_request(before->folder, request); !left) return c.fail(left.error());
+  }
+  const auto result = resume_run(c.paths, *store, *run, sayer(c));
+  if (!result) return c.fail(result.error());
+  return conclude(c, *store, *result, *before);
+}
+
+}  // namespace
+
+void add_folder(CLI::App& app, Action& action) {
+  auto o = std::make_shared<OpenFlags>();
+  CLI::App* open = app.add_subcommand("open", "begin a run in which you write the kernels: lays the first milestone out in a folder");
+  open->add_option("operator", o->op, "an operator (`forge operators` lists them)")->required();
+  open->add_option("--folder", o->folder, "where milestones are laid out (default: in the run's own folder)");
+  open->add_option("--target", o->target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
+  open->add_option("--reference", o->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER, or none");
+  open->add_option("--goal", o->goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
+  open->add_option("--candidates", o->candidates, "budget of hand-ins")->check(CLI::PositiveNumber);
+  open->add_option("--gate-seconds", o->gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
+  open->add_option("--seed", o->seed, "of the architect")->check(CLI::NonNegativeNumber);
+  open->add_option("--architect", o->architect, "who decides, as for `forge run`")->capture_default_str();
+  open->add_option("--tokens", o->tokens, "budget of tokens, for an architect that is a model")->check(CLI::PositiveNumber);
+  open->add_flag("--no-knowledge", o->no_knowledge, "retrieve no entries");
+  open->footer(
+      "Example:\n  forge open softmax_f32 --folder ~/softmax\nThen write the kernel in the folder that is named, and: forge submit");
+  open->callback([o, &action] {
+    action = [o](Context& c) -> int {
+      auto store = c.store();
+      if (!store) return c.fail(store.error());
+      const auto task = make_task(c, *o);
+      if (!task) return c.fail(task.error());
+      const auto result = start_run(c.paths, *store, *task, sayer(c));
+      return result ? conclude(c, *store, *result, std::nullopt) : c.fail(result.error());
+    };
+  });
+
+  auto s = std::make_shared<SubmitFlags>();
+  CLI::App* sub = app.add_subcommand("submit", "hand in the kernel of an opened milestone, and go on to the next");
+  sub->add_option("where", s->where, "the milestone's folder, or a run (default: this folder, else the last run)");
+  CLI::Option* why = sub->add_option("--give-up", s->give_up, "end this milestone without a kernel: why");
+  sub->add_flag("--finish", s->finish, "end the run: confirm and seal the best that it has")->excludes(why);
+  sub->footer(
+      "Example:\n  forge submit\n  forge submit --give-up 'the plan needs more registers than there are'\nExit: 0 accepted, 1 rejected "
+      "(and why), 4 interrupted.");
+  sub->callback([s, &action] { action = [s](Context& c) { return submit(c, *s); }; });
+
+  auto where = std::make_shared<std::string>();
+  CLI::App* status = app.add_subcommand("status", "where a run by hand stands: milestone, verdicts so far, budget left");
+  status->add_option("where", *where, "the milestone's folder, or a run (default: this folder, else the last run)");
+  status->footer("Example:\n  forge status --json");
+  status->callback([where, &action] {
+    action = [where](Context& c) -> int {
+      auto store = c.store();
+      if (!store) return c.fail(store.error());
+      const auto run = find_run(*store, *where);
+      if (!run) return c.fail(run.error());
+      const auto standing = standing_of(c.paths, *store, *run);
+      if (!standing) return c.fail(standing.error());
+      c.out(describe(*standing));
+      return c.finish(dump(to_json_value(*standing)));
+    };
+  });
+}
+
+}  // namespace forge
