@@ -85,7 +85,7 @@ Certification get_certification(JsonReader r) {
   r.need("applicable", c.applicable);
   r.need_choice("comparison", c.comparison, {Comparison::faster, Comparison::same, Comparison::slower, Comparison::ambiguous});
   c.effect = get_interval(r.need_object("effect"));
-  r.need("floor", c.floor);
+  r.maybe("floor", c.floor);  // left out where a record was transcribed from what the program printed
   r.need_choice("outcome", c.outcome, {EntryState::proposed, EntryState::certified, EntryState::refuted});
   r.check(c.applicable || c.outcome != EntryState::certified, "outcome", "what the target cannot run is not certified");
   r.maybe("note", c.note);

@@ -93,7 +93,7 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
     c.outcome = EntryState::certified;
   } else if (timing.upper_bound < 1 + std::max(entry.min_effect, floor.ratio)) {
     c.outcome = EntryState::refuted;
-    c.note = fmt::format("gains less than the {:.0f} % that it claims", 100 * entry.min_effect);
+    c.note = fmt::format("gains less than the {:g} % that it claims", 100 * entry.min_effect);
   } else {
     c.note = "measured, but the interval does not settle it";
   }
