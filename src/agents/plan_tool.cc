@@ -44,6 +44,10 @@ Result<Plan> read_proposed_plan(const std::string& arguments, const PlanRequest&
   FORGE_TRY_ASSIGN(Json j, parse_json(arguments, "plan"));
   if (!j.is_object()) return fail(Code::bad_input, "a plan is a JSON object");
   j["format"] = 1, j["operator"] = request.definition.name, j["target"] = request.machine.target.name, j["revision"] = revision;
+  // Correctness is always demanded, so a milestone that asks for nothing more may leave its acceptance out.
+  if (j.contains("milestones") && j["milestones"].is_array())
+    for (Json& m : j["milestones"])
+      if (m.is_object() && !m.contains("acceptance")) m["acceptance"] = Json::object();
   FORGE_TRY_ASSIGN(Plan plan, read_plan(j, "plan"));
   if (revision == 0 && plan.restart_at != 0) return fail(Code::bad_input, "plan: restart_at: a first plan starts at 0");
   for (const Milestone& m : plan.milestones)
