@@ -202,7 +202,7 @@ Status DrivenCoder::work(Workbench& bench) {
       bench.give_up("the budget of tokens is spent");
       break;
     }
-    if (idle >= kIdleTurns) {
+    if (idle >= kIdleTurns && !m_driver->patient()) {
       bench.give_up(fmt::format("{} turns without a hand-in", kIdleTurns));
       break;
     }
@@ -228,7 +228,8 @@ Status DrivenCoder::work(Workbench& bench) {
       if (bench.may_go_on()) bench.give_up(exchange.turn.why.empty() ? "the agent ended without an accepted kernel" : exchange.turn.why);
     }
     exchanges.push_back(std::move(exchange));
-    if (m_live) m_driver->answered(assignment, exchanges);
+    // A turn from the record too, when its answer was not: the run was killed in between.
+    if (m_live || (!m_workspace.empty() && !m_journal.replaying())) m_driver->answered(assignment, exchanges);
   }
   if (m_driver->settles() && !exchanges.empty() && !exchanges.back().turn.ended) FORGE_TRY(settle(assignment, exchanges));
   if (m_asked) m_driver->leave();

@@ -55,13 +55,14 @@ class Driver {
   virtual ~Driver() = default;
   virtual std::string identity() const = 0;
   virtual bool uses_tokens() const { return false; }
+  virtual bool patient() const { return false; }  // may take as many turns between two hand-ins as it likes: a person
   // Code::interrupted: not now; the run stops here and a resume asks again (a person has not handed in yet).
   virtual Result<Turn> next(const Assignment&, const std::vector<Exchange>& so_far) = 0;
   // An agent that goes on working between its turns, as a process does, settles: when the milestone is over, `so_far` holds its last
   // results, it is told, waited for a little, and what no turn held of its tokens is returned. A step of the journal, before leave().
   virtual bool settles() const { return false; }
   virtual Result<TokenUse> settle(const std::vector<Exchange>&) { return TokenUse{}; }
-  // What came of the turn that next() has just given, with all before it. Not called for a turn that was read from the record.
+  // What came of the turn that next() has just given, with all before it. Not called for what a resumed run repeats from the record.
   virtual void answered(const Assignment&, const std::vector<Exchange>&) {}
   virtual void leave() {}  // the milestone is over; called where next() was called before
 };

@@ -23,9 +23,10 @@ Status write_new(const fs::path& file, const std::string& content) {
 const char* kHowTo =
     "\n## How to work in this folder\n\n"
     "Edit the kernel and `launch.toml`; other files may lie beside them. Then, in this folder:\n\n"
+    "- `forge submit --build` builds it and shows its hot loop, `--check` checks it, `--time` times it against the best accepted here;\n"
+    "  none of them is a hand-in\n"
     "- `forge submit` hands in; what the gate says is printed, and kept in `feedback/`\n"
     "- `forge status` shows where the run stands\n"
-    "- `forge check .` and `forge bench .` try the kernel out without handing it in\n"
     "- `forge submit --give-up WHY` ends this milestone, `forge submit --finish` the run, with the best that it has\n";
 
 std::string as_text(const Json& value) {
@@ -70,6 +71,7 @@ class FolderDriver final : public Driver {
   FolderDriver(const std::string& coder, const fs::path& workspace)
       : m_base(folder_base(coder, workspace)), m_run(workspace.parent_path().filename().string()) {}
   std::string identity() const override { return "a person at a folder"; }
+  bool patient() const override { return true; }
 
   Result<Turn> next(const Assignment& a, const std::vector<Exchange>& so_far) override {
     const fs::path folder = milestone_folder(m_base, a.milestone, a.attempt);
@@ -82,7 +84,7 @@ class FolderDriver final : public Driver {
   void answered(const Assignment& a, const std::vector<Exchange>& so_far) override {
     const fs::path folder = milestone_folder(m_base, a.milestone, a.attempt);
     (void)write_feedback(so_far, folder);  // said again by next(), and printed by forge submit
-    withdraw_request(folder);
+    if (const auto request = read_request(folder); request && *request && (*request)->turn < so_far.size()) withdraw_request(folder);
   }
 
  private:
@@ -107,7 +109,7 @@ class FolderDriver final : public Driver {
   // The texts themselves go on record, so that it is whole without the folder.
   Result<Turn> turn_of(const FolderRequest& request, const fs::path& folder, std::size_t turn) const {
     Turn t;
-    if (request.action != "submit") {
+    if (request.action == "give_up" || request.action == "finish") {
       t.ended = true;
       t.finish = request.action == "finish";
       t.why = request.why;
@@ -115,9 +117,9 @@ class FolderDriver final : public Driver {
     }
     const auto package = read_workspace_package(folder.string(), "");
     if (!package) return wait(package.error().text());
-    t.calls.push_back({.id = fmt::format("hand-in-{}", turn + 1),
-                       .tool = "submit",
-                       .arguments = dump(Json{{"file", package->source_name}, {"source", package->source}, {"plan", package->plan_text}})});
+    Json arguments{{"file", package->source_name}, {"source", package->source}, {"plan", package->plan_text}};
+    if (request.action == "time") arguments = Json{{"packages", Json::array({Json{{"branch_best", true}}, arguments})}};
+    t.calls.push_back({.id = fmt::format("turn-{}", turn + 1), .tool = request.action, .arguments = dump(arguments)});
     return t;
   }
 

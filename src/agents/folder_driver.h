@@ -29,7 +29,7 @@ Result<FolderTag> read_folder_tag(const fs::path& folder);
 // What a person wants to happen, left for the driver. It holds for that turn only, so that no hand-in is taken twice.
 struct FolderRequest {
   std::size_t turn = 0;
-  std::string action = "submit";  // "submit", "give_up", "finish"
+  std::string action = "submit";  // a tool: "submit", "check", "build", "time" (against the branch's best); or "give_up", "finish"
   std::string why;
 };
 Status leave_request(const fs::path& folder, const FolderRequest&);

@@ -151,7 +151,9 @@ ToolResult refusal(const Error& e) {
 
 Json budget_result(const Workbench& bench) {
   const BudgetLeft left = bench.left();
-  return {{"hand_ins", left.hand_ins}, {"gate_seconds", std::floor(left.gate_seconds)}, {"wall_seconds", std::floor(left.wall_seconds)}};
+  Json out{{"hand_ins", left.hand_ins}, {"gate_seconds", static_cast<std::int64_t>(left.gate_seconds)}};
+  if (left.wall_seconds < 1e8) out["wall_seconds"] = static_cast<std::int64_t>(left.wall_seconds);  // else it is no limit
+  return out;
 }
 
 namespace {

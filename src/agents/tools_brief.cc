@@ -45,13 +45,15 @@ void add_milestone(std::string& out, const Workbench& bench) {
   out +=
       "## Decisions to implement\n\nThey are the architect's: implement them, do not change them. A local one may take any value of its "
       "range.\n\n";
+  std::set<std::string> said;  // the same evidence may stand behind every decision
   for (const Decision& d : m.decisions) {
     out += fmt::format("- **{} {} = {}**{}", d.id, d.name, d.choice, d.structural ? "" : " (local");
     if (!d.structural) out += (d.range.empty() ? "" : ": " + join(d.range, ", ")) + ")";
     if (!d.expected_effect.empty()) out += " - " + utf8_head(d.expected_effect, 200);
     out += "\n";
     for (std::size_t i = 0; i < d.evidence.size() && i < 2; ++i)
-      out += fmt::format("  {}: {}\n", d.evidence[i].observed ? "observed" : "supposed", utf8_head(d.evidence[i].text, 240));
+      if (said.insert(d.evidence[i].text).second)
+        out += fmt::format("  {}: {}\n", d.evidence[i].observed ? "observed" : "supposed", utf8_head(d.evidence[i].text, 240));
     for (std::size_t i = 0; i < d.rejected.size() && i < 3; ++i)
       out += fmt::format("  not {}: {}\n", d.rejected[i].value, utf8_head(d.rejected[i].why, 160));
   }

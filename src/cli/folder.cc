@@ -29,7 +29,10 @@ struct OpenFlags {
 
 struct SubmitFlags {
   std::string where, give_up;
-  bool finish = false;
+  bool finish = false, build = false, check = false, time = false;
+  std::string action() const {
+    return finish ? "finish" : build ? "build" : check ? "check" : time ? "time" : give_up.empty() ? "submit" : "give_up";
+  }
 };
 
 Result<Task> make_task(const Context& c, const OpenFlags& f) {
@@ -88,22 +91,34 @@ Result<Standing> open_milestone(const Context& c, const Store& store, const std:
 // What the run says for people, but for its advice on how to resume: that is forge submit here.
 std::function<void(const std::string&)> sayer(const Context& c) {
   return [&c](const std::string& line) {
-    if (line.rfind("stopped;", 0) != 0 && line.rfind("resuming ", 0) != 0) c.say(line);
+    const bool verdict = line.size() > 2 && line[0] == 'M' && line.find(": ") < 6;  // said by us, and once
+    if (!verdict && line.rfind("stopped;", 0) != 0 && line.rfind("resuming ", 0) != 0) c.say(line);
   };
 }
 
+std::string feedback_stem(const Standing& s, std::size_t turn) { return (s.folder / "feedback" / fmt::format("{:02}", turn)).string(); }
+
+// A turn is on record, and its answer did not reach the folder: forge was killed in between.
+bool under_way(const Standing& s) {
+  std::error_code error;
+  return !s.milestone.empty() && s.turn > 0 && !fs::exists(feedback_stem(s, s.turn) + ".json", error);
+}
+
 // After a run went as far as it could: where it stands now, and what to do next.
-int conclude(const Context& c, const Store& store, const RunResult& r, const std::optional<Standing>& before) {
+int conclude(const Context& c, const Store& store, const RunResult& r, const std::optional<Standing>& before, bool pending = false) {
   const auto now = standing_of(c.paths, store, r.run_id);
   if (!now) return c.fail(now.error());
   Json j = to_json_value(*now);
-  bool accepted = !before;
-  if (before && now->hand_ins.size() > before->hand_ins.size()) {
-    const Standing::HandIn& last = now->hand_ins.back();
-    accepted = last.verdict == "accepted";
-    j["hand_in"] = j["hand_ins"].back();
-    c.out(fmt::format("{} {}: {}{}", last.milestone, last.verdict, last.reason, last.detail.empty() ? "" : ": " + last.detail));
-    c.out("  in full: " + (before->folder / "feedback" / fmt::format("{:02}.md", before->turn + 1)).string());
+  bool good = !before;
+  if (before && !before->folder.empty()) {
+    const std::string stem = feedback_stem(*before, before->turn + (pending ? 0 : 1));
+    const Result<std::string> text = read_file(stem + ".md"), answer = read_file(stem + ".json");
+    if (text && answer) {
+      j["answer"] = Json::parse(*answer, nullptr, false);
+      const std::string verdict = j["answer"].is_object() ? j["answer"].value("verdict", "") : "";
+      good = verdict == "accepted" || verdict == "correct" || verdict == "built" || verdict == "timed";
+      c.out(*text + "(kept as " + stem + ".md)");
+    }
   }
   if (now->ended) {
     j["result"] = run_to_json(r);
@@ -115,7 +130,7 @@ int conclude(const Context& c, const Store& store, const RunResult& r, const std
     c.out(fmt::format("{}: {}\n  {}\n  read BRIEF.md there, write the kernel, then: forge submit {}", now->milestone, now->title,
                       now->folder.string(), now->folder.string()));
     c.finish(dump(j));
-    return accepted ? kOk : kNegative;
+    return good ? kOk : kNegative;
   }
   c.out("stopped; go on with: forge submit " + r.run_id);
   c.finish(dump(j));
@@ -138,9 +153,11 @@ int submit(const Context& c, const SubmitFlags& f) {
   if (!run) return c.fail(run.error());
   const auto before = open_milestone(c, *store, *run);
   if (!before) return c.fail(before.error());
-  if (!before->milestone.empty()) {  // else the run was stopped between two milestones: it only goes on
-    FolderRequest request{.turn = before->turn, .action = f.finish ? "finish" : f.give_up.empty() ? "submit" : "give_up", .why = f.give_up};
-    if (request.action == "submit") {
+  const bool pending = under_way(*before);
+  if (pending) c.out("going on with the hand-in that was under way");
+  if (!before->milestone.empty() && !pending) {  // else the run was stopped between two milestones: it only goes on
+    FolderRequest request{.turn = before->turn, .action = f.action(), .why = f.give_up};
+    if (request.action != "give_up" && request.action != "finish") {
       const auto package = read_workspace_package(before->folder.string(), "");
       if (!package) return c.fail(package.error());
       if (const Status written = refresh_header(c, *before, *package); !written) return c.fail(written.error());
@@ -149,7 +166,7 @@ int submit(const Context& c, const SubmitFlags& f) {
   }
   const auto result = resume_run(c.paths, *store, *run, sayer(c));
   if (!result) return c.fail(result.error());
-  return conclude(c, *store, *result, *before);
+  return conclude(c, *store, *result, *before, pending);
 }
 
 }  // namespace
@@ -186,6 +203,9 @@ void add_folder(CLI::App& app, Action& action) {
   sub->add_option("where", s->where, "the milestone's folder, or a run (default: this folder, else the last run)");
   CLI::Option* why = sub->add_option("--give-up", s->give_up, "end this milestone without a kernel: why");
   sub->add_flag("--finish", s->finish, "end the run: confirm and seal the best that it has")->excludes(why);
+  sub->add_flag("--build", s->build, "no hand-in: build it, show its hot loop");
+  sub->add_flag("--check", s->check, "no hand-in: is it correct?");
+  sub->add_flag("--time", s->time, "no hand-in: time it, unchecked, against the best accepted in this branch");
   sub->footer(
       "Example:\n  forge submit\n  forge submit --give-up 'the plan needs more registers than there are'\nExit: 0 accepted, 1 rejected "
       "(and why), 4 interrupted.");

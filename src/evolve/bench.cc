@@ -85,6 +85,12 @@ std::optional<Verdict> Bench::known(const KernelPackage& package) const {
   return base.verdict;
 }
 
+// As the coder gets it: a run may withhold the disassembly.
+Verdict Bench::told(Verdict v) const {
+  if (!m_flow.task.disassembly) v.mix = {};
+  return v;
+}
+
 Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& decisions) {
   if (!may_go_on()) return fail(Code::bad_input, "milestone " + m_milestone.id + " takes no more hand-ins");
   if (const auto verdict = known(package)) {
@@ -96,7 +102,7 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
     }
     m_flow.desk.say(m_milestone.id + ": the package that the branch already has; its verdict stands");
     take(package, decisions, *verdict);
-    return *verdict;
+    return told(*verdict);
   }
   Submission s{.package = package,
                .milestone = m_milestone.id,
@@ -129,7 +135,7 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
     if (!(m_flow.first_seconds > 0)) m_flow.first_seconds = v.measurement()->seconds;
     note_correct(m_flow);
     take(package, decisions, v);
-    return v;
+    return told(v);
   }
   m_why = fmt::format("{}: {}", name(v.reason()), detail);
   if (v.correct()) {
@@ -139,7 +145,7 @@ Result<Verdict> Bench::submit(const KernelPackage& package, const Decisions& dec
     m_without_gain = gain ? 0 : m_without_gain + 1;
     m_best_score = std::max(m_best_score, score);
   }
-  return v;
+  return told(v);
 }
 
 void Bench::take(const KernelPackage& package, const Decisions& decisions, const Verdict& v) {
@@ -177,7 +183,8 @@ Result<Verdict> Bench::check(const KernelPackage& package) {
                .branch_best = {},
                .global_best = {},
                .timed = false};
-  return kept(m_flow.desk.check(s));
+  FORGE_TRY_ASSIGN(Verdict v, kept(m_flow.desk.check(s)));
+  return told(std::move(v));
 }
 
 Result<Evidence> Bench::examine(const KernelPackage& package) {

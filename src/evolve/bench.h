@@ -37,6 +37,7 @@ class Bench final : public Workbench {
 
  private:
   std::optional<Verdict> known(const KernelPackage&) const;
+  Verdict told(Verdict) const;
   void take(const KernelPackage&, const Decisions&, const Verdict&);
   template <class T>
   Result<T> kept(Result<T>);  // remembers an error of the outside world

@@ -34,7 +34,7 @@ try 2 'no sealed kernel' "$forge" promote abcdef
 try 2 'did you mean .nontemporal-store' "$forge" kb show nontemporal-stor
 try 2 'suite' "$forge" suite gpu
 try 0 'forge run gemm_f32' "$forge" --help
-for c in doctor operators analyse run evolve replay suite check bench seal promote lineage runs show report kb selftest compare; do try 0 'Usage' "$forge" $c --help; done
+for c in doctor operators analyse run open submit status evolve replay suite check bench seal promote lineage runs show report kb selftest compare; do try 0 'Usage' "$forge" $c --help; done
 "$forge" show nope --json >"$work/json" 2>/dev/null || true
 grep -q '"error"' "$work/json"
 "$forge" check --json >"$work/json" 2>/dev/null || true

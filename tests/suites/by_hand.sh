@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A whole run by hand: open, look, hand in a wrong kernel, try a right one out, hand it in, finish; the record replays. by_hand.sh BUILD
+set -euo pipefail
+build="$1"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+work="$(mktemp -d)"
+trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
+export FORGE_HOME="$work/home" FORGE_DATA="$root"
+forge="$build/forge"
+# run CODE COMMAND...: the exit code, several by '|'
+run() {
+  local code="$1" got=0
+  shift
+  "$@" >"$work/out" 2>&1 </dev/null || got=$?
+  [[ "$got" =~ ^($code)$ ]] || { echo "FAILED: $* : exit $got (wanted $code)"; tail -c 2000 "$work/out"; exit 1; }
+}
+has() { grep -qE -- "$1" "${2:-$work/out}" || { echo "FAILED: no '$1' in ${2:-the output}"; tail -c 2000 "${2:-$work/out}"; exit 1; }; }
+lacks() { if grep -qrE -- "$1" "${@:2}"; then echo "FAILED: '$1' is in ${*:2}"; grep -rE -- "$1" "${@:2}" | head -3; exit 1; fi; }
+
+run 2 "$forge" submit
+run 0 "$forge" open softmax_f32 --folder "$work/mine"
+has 'forge submit'
+m0="$work/mine/M0"
+for f in BRIEF.md kernel.cpp launch.toml forge_args.h; do [[ -s "$m0/$f" ]] || { echo "FAILED: no $f"; exit 1; }; done
+has '## Accepted when' "$m0/BRIEF.md"
+has 'TODO' "$m0/kernel.cpp"
+cd "$m0"
+run 0 "$forge" status
+has "folder: $m0"
+
+# The skeleton builds and is simply not done; a hand-in of it says so by name, and what a person wrote stays.
+run 0 "$forge" submit --build
+has 'widest_vector_bits'
+run 1 "$forge" submit
+has 'reason: not_written'
+has 'not_written' "$m0/feedback/02.json"
+sed 's/columns;/columns + 1;/' "$root/tests/suites/by_hand/softmax.cpp" >kernel.cpp
+run 1 "$forge" submit
+has 'reason: (wrong_result|not_written|out_of_bounds|crashed|non_finite)'
+cmp -s kernel.cpp <(sed 's/columns;/columns + 1;/' "$root/tests/suites/by_hand/softmax.cpp") || { echo 'FAILED: the kernel was overwritten'; exit 1; }
+echo 'int main( {' >kernel.cpp
+run 1 "$forge" submit --build
+has 'not built'
+rm kernel.cpp
+run 2 "$forge" submit
+has 'holds no kernel.cpp'
+cp "$root/tests/suites/by_hand/softmax.cpp" kernel.cpp
+run 0 "$forge" submit --check
+has 'correct'
+[[ "$("$forge" status --json | grep -o '"reason":"[a-z_]*"' | wc -l)" -eq 2 ]] || { echo 'FAILED: trying out counted as a hand-in'; exit 1; }
+
+# Killed while the gate works: the hand-in is neither lost nor judged twice.
+"$forge" submit >"$work/out" 2>&1 & pid=$!
+sleep 0.5
+kill -9 $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+run 0 "$forge" submit "$m0"
+m1="$work/mine/M1"
+[[ -s "$m1/BRIEF.md" ]] || { echo 'FAILED: no M1'; tail -c 2000 "$work/out"; exit 1; }
+cmp -s "$m1/kernel.cpp" "$m0/kernel.cpp" || { echo 'FAILED: M1 does not begin with the kernel of M0'; exit 1; }
+run 0 "$forge" status --json
+has '"milestone":\{"id":"M1"'
+cd "$m1"
+run 0 "$forge" submit --time
+has 'times_as_fast_as_first'
+run '0|1' "$forge" submit --finish
+has 'stopped: enough'
+run 2 "$forge" submit
+has 'has ended'
+run 0 "$forge" status
+has 'ended: enough'
+run 0 "$forge" replay last
+has 'every decision repeats'
+# Nothing that is kept from a coding agent lies in the folders.
+lacks "$FORGE_HOME|vault|oracle\.so|experts/" "$work/mine"
+echo "by_hand: a run from open to finish"
