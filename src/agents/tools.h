@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workbench as tools: the one door for every coding agent that is not built in, whether it calls over HTTP, MCP or a folder.
 // A package is given as text (`source`, `plan`) or as a `folder` of the workspace. Results are short, verdict first, and reveal
-// nothing that the design keeps from a coding agent: no vault, no expert, no seed, no hidden shape, no expected output.
+// nothing that the design keeps from a coding agent: no vault, no expert, no seed, no hidden shape, no expected output beyond the one
+// element that a refusal quotes.
 #pragma once
 #include <string>
 #include <vector>
