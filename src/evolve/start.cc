@@ -154,6 +154,7 @@ Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& a
   FORGE_TRY_ASSIGN(const Machine machine, survey_machine(asked.target, store.home()));
   Task task = asked;
   task.target = machine.target.name;
+  FORGE_TRY(load_operator(paths, task.operator_name, machine.target.family));  // a name that is none: said before who would work on it
   FORGE_TRY(check_seats(paths, task, machine));
   const std::string id = store.new_run_id(task);
   if (say) say("run " + id);
