@@ -25,6 +25,7 @@ Result<Fd> open_below(const std::string& workspace, const std::string& folder) {
   const std::string fix = "name a folder inside the workspace by a relative path without '..', e.g. \"M0\"";
   if (folder.find('\0') != std::string::npos || folder.size() > 1000) return wrong("'folder' is no path", fix);
   Fd at(::open(workspace.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!at && errno == ENOENT) return wrong("there is no workspace yet", "give the package as `source` and `plan`");  // a model's
   if (!at) return fail_errno("cannot open the workspace", workspace, errno);
   if (!folder.empty() && folder.front() == '/') return wrong(fmt::format("'folder' {} is absolute", quoted(folder)), fix);
   for (const std::string& part : split(folder, '/')) {
