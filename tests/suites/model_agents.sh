@@ -66,6 +66,10 @@ settled() {
   ! grep -q 'key-of-this-test' "$journal" "$work/log" "$work/err" || fail "$name: the key is on record"
   stop_server
   (unset ANTHROPIC_API_KEY; "$build/forge" replay "$id" >"$work/log2" 2>&1) || { cat "$work/log2"; fail "$name: the replay differs"; }
+  "$build/forge" trace "$id" -o "$work/trace" >/dev/null
+  jq -e '.resourceSpans[0].scopeSpans[0].spans | map(select(.name | startswith("chat "))) | length > 0' "$work/trace" >/dev/null ||
+    fail "$name: the trace has no chat"
+  ! grep -q 'key-of-this-test' "$work/trace" || fail "$name: the key is in the trace"
   # What a model wrote itself comes back to it: only what others said counts.
   jq -c '.body | [.system, (.messages[] | if .role == "assistant" then empty else . end)]' "$seen" >"$work/heard"
   # A refusal may quote the path that the model named, never what lies there.
