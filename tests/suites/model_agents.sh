@@ -97,6 +97,7 @@ settled right 0 1
 serve wrong_then_right
 forge run softmax_f32 "${common[@]}" --candidates 3 --reference none --coder "openai:m@$url" --tokens 200000
 said openai '"reason":"not_written"'
+said openai '"type":"vault.seal"'
 settled openai 0 1
 grep -q 'rows=4096' "$work/heard" || fail "openai: shapes are told in another form than is looked for here"
 
