@@ -47,11 +47,11 @@ until_asked() {
   for _ in $(seq 400); do [[ $(wc -l <"$seen") -ge $1 ]] && return; sleep 0.05; done
   fail "the model was never asked $1 times"
 }
-common=(--target "$target" --gate-seconds 60 --wall-seconds 120)
+common=(--target "$target" --gate-seconds 120 --wall-seconds 300)
 # forge ARGS...: sets code, id, journal
 forge() {
   code=0
-  timeout -k 5 120 "$build/forge" "$@" >"$work/log" 2>"$work/err" || code=$?
+  timeout -k 5 300 "$build/forge" "$@" >"$work/log" 2>"$work/err" || code=$?
   id="$(ls -t "$FORGE_HOME/runs" | head -1)"
   journal="$FORGE_HOME/runs/$id/journal.jsonl"
 }
