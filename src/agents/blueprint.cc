@@ -32,12 +32,6 @@ std::optional<std::pair<std::string, std::string>> rows_and_columns(const std::s
   return std::pair{rows, columns};
 }
 
-const BlueprintOption* find_option(const BlueprintDecision& d, const std::string& value) {
-  for (const BlueprintOption& o : d.options)
-    if (o.value == value) return &o;
-  return nullptr;
-}
-
 bool holds(const Expr& e, const Names& names) {
   if (e.empty()) return true;
   const auto value = evaluate(e, names);
@@ -155,6 +149,12 @@ Names constraint_names(const Blueprint& b, const Choices& choices, Names names) 
 }
 
 }  // namespace
+
+const BlueprintOption* find_option(const BlueprintDecision& d, const std::string& value) {
+  for (const BlueprintOption& o : d.options)
+    if (o.value == value) return &o;
+  return nullptr;
+}
 
 Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator_name, const TargetSpec& target) {
   fs::path folder = paths.data / "blueprints" / target.family / operator_name;

@@ -52,6 +52,8 @@ using Choices = std::map<std::string, std::string>;
 Result<Blueprint> load_blueprint(const Paths&, const std::string& operator_name, const TargetSpec&);
 // Values that are possible on this machine.
 std::vector<const BlueprintOption*> possible(const BlueprintDecision&, const Names&);
+// Null: none of that value.
+const BlueprintOption* find_option(const BlueprintDecision&, const std::string& value);
 // Every decision's default. Possible on every machine.
 Choices default_choices(const Blueprint&);
 // Demands a possible value for every decision, and says which constraint fails.

@@ -19,12 +19,6 @@ const BlueprintDecision* find_decision(const Blueprint& blueprint, const std::st
   return nullptr;
 }
 
-const BlueprintOption* find_option(const BlueprintDecision& decision, const std::string& value) {
-  for (const auto& o : decision.options)
-    if (o.value == value) return &o;
-  return nullptr;
-}
-
 void overlay(const Blueprint& blueprint, const Decisions& decisions, Choices& choices) {
   for (const auto& [name, value] : decisions)
     if (const BlueprintDecision* d = find_decision(blueprint, name); d && find_option(*d, value)) choices[name] = value;

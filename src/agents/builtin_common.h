@@ -18,7 +18,6 @@ Names blueprint_names(const Definition&, const TaskFile&, const Machine&);
 void overlay(const Blueprint&, const Decisions&, Choices&);
 Decisions to_decisions(const Blueprint&, const Choices&);  // blueprint order
 const BlueprintDecision* find_decision(const Blueprint&, const std::string& name);
-const BlueprintOption* find_option(const BlueprintDecision&, const std::string& value);
 // The i-th package of a timing job ran, and is another kernel than the first one: where a choice changes nothing in the image, what
 // is measured is noise.
 bool told_apart(const std::vector<Diagnostic>&, std::size_t i);

@@ -25,25 +25,25 @@ namespace forge {
 namespace {
 
 // launch-plan.md section 3, then: fused multiply-add may be formed, no errno from <math.h>, and the same bytes every time.
-const std::vector<std::string> kFlags = {"-std=c++20",
-                                         "-O3",
-                                         "-ffreestanding",
-                                         "-fpie",
-                                         "-fvisibility=hidden",
-                                         "-fno-exceptions",
-                                         "-fno-rtti",
-                                         "-fno-threadsafe-statics",
-                                         "-fno-stack-protector",
-                                         "-fno-asynchronous-unwind-tables",
-                                         "-fcf-protection=none",
-                                         "-fno-jump-tables",
-                                         "-ffp-contract=fast",
-                                         "-fno-math-errno",
-                                         "-fno-ident",
-                                         "-Wall",
-                                         "-Wno-psabi",
-                                         "-pipe",
-                                         "-c"};
+const std::vector<std::string> kCompilerFlags = {"-std=c++20",
+                                                 "-O3",
+                                                 "-ffreestanding",
+                                                 "-fpie",
+                                                 "-fvisibility=hidden",
+                                                 "-fno-exceptions",
+                                                 "-fno-rtti",
+                                                 "-fno-threadsafe-statics",
+                                                 "-fno-stack-protector",
+                                                 "-fno-asynchronous-unwind-tables",
+                                                 "-fcf-protection=none",
+                                                 "-fno-jump-tables",
+                                                 "-ffp-contract=fast",
+                                                 "-fno-math-errno",
+                                                 "-fno-ident",
+                                                 "-Wall",
+                                                 "-Wno-psabi",
+                                                 "-pipe",
+                                                 "-c"};
 
 // For cubins: code for one architecture, no separate compilation, and what ptxas says of registers and spills in the log.
 const std::vector<std::string> kCudaFlags = {"-cubin", "-std=c++17", "-O3", "-Xptxas", "-v", "-Wno-deprecated-gpu-targets"};
@@ -233,7 +233,7 @@ class SandboxedCompiler : public Compiler {
 
 Result<std::unique_ptr<Compiler>> make_cpu_compiler(const fs::path& program, const CompileLimits& limits) {
   FORGE_TRY_ASSIGN(Toolchain toolchain, probe_toolchain(program));
-  const Recipe recipe{"cpu", "kernel.cpp", "kernel.o", kFlags, "/usr/local/bin:/usr/bin:/bin"};
+  const Recipe recipe{"cpu", "kernel.cpp", "kernel.o", kCompilerFlags, "/usr/local/bin:/usr/bin:/bin"};
   return std::make_unique<SandboxedCompiler>(std::move(toolchain), recipe, limits);
 }
 

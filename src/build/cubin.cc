@@ -30,8 +30,8 @@ constexpr std::uint8_t kHasBytes = 4;
 constexpr std::uint8_t kMaxThreads = 0x05, kExterns = 0x0f, kRequiredThreads = 0x10, kFrameSize = 0x11, kParameterInfo = 0x17,
                        kRegisterCount = 0x2f, kClusterSize = 0x3d;
 constexpr std::int64_t kReservedShared = 1024;  // bytes that the system has at the start of a block's shared memory, from sm_90 on
-constexpr std::size_t kMaxFindings = 8;
-constexpr std::size_t kMaxCodeBytes = std::size_t(16) << 20;
+constexpr std::size_t kMaxCubinFindings = 8;
+constexpr std::size_t kMaxCubinCodeBytes = std::size_t(16) << 20;
 
 struct Attribute {
   std::uint8_t id = 0;
@@ -115,7 +115,7 @@ class CubinAdmission {
 
  private:
   void add(std::string rule, std::string detail) {
-    if (m_findings.size() <= kMaxFindings) m_findings.push_back({std::move(rule), std::move(detail)});
+    if (m_findings.size() <= kMaxCubinFindings) m_findings.push_back({std::move(rule), std::move(detail)});
   }
 
   void check_architecture() {
@@ -251,8 +251,9 @@ class CubinAdmission {
   void check_code(const std::string& entry, const ElfSection& text) {
     if (text.bytes.empty() || text.bytes.size() % 16)
       return add("section_kind", fmt::format("{} is empty, or no whole number of instructions", text.name));
-    if (text.bytes.size() > kMaxCodeBytes)
-      return add("code_size", fmt::format("`{}` has {} bytes of code; at most {}. Unroll less", entry, text.bytes.size(), kMaxCodeBytes));
+    if (text.bytes.size() > kMaxCubinCodeBytes)
+      return add("code_size",
+                 fmt::format("`{}` has {} bytes of code; at most {}. Unroll less", entry, text.bytes.size(), kMaxCubinCodeBytes));
     for (std::size_t at = 0; at < text.bytes.size(); at += 16)
       if (const char* what = forbidden_instruction(sass_opcode(text.bytes, at)))
         return add("instruction", fmt::format("`{}`+{:#x}: {}; call functions by name", entry, at, what));
@@ -284,9 +285,9 @@ tl::expected<void, AdmissionFailure> admit_cubin(const std::string& cubin, const
   const auto& findings = admission.findings();
   if (findings.empty()) return {};
   AdmissionFailure first = findings.front();
-  for (std::size_t i = 1; i < findings.size() && i < kMaxFindings; ++i)
+  for (std::size_t i = 1; i < findings.size() && i < kMaxCubinFindings; ++i)
     first.detail += fmt::format("\nalso {}: {}", findings[i].rule, findings[i].detail);
-  if (findings.size() > kMaxFindings) first.detail += "\nand more";
+  if (findings.size() > kMaxCubinFindings) first.detail += "\nand more";
   return tl::unexpected(std::move(first));
 }
 

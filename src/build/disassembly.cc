@@ -16,9 +16,6 @@ namespace forge {
 
 namespace {
 
-constexpr std::size_t kHotLoops = 4;
-constexpr std::size_t kListingLines = 60;
-
 const char* mnemonic_of(const CodeLine& l) {
   const char* text = ZydisMnemonicGetString(static_cast<ZydisMnemonic>(l.mnemonic));
   return text ? text : "?";

@@ -46,4 +46,7 @@ struct CodeLoop {
 std::vector<CodeLoop> innermost_loops(const CodeRegion&);
 double heat(const CodeRegion&, const std::vector<std::uint32_t>& lines);
 
+// What a disassembly shows.
+inline constexpr std::size_t kHotLoops = 4, kListingLines = 60;
+
 }  // namespace forge

@@ -23,7 +23,6 @@
 namespace forge {
 namespace {
 
-constexpr std::size_t kHotLoops = 4, kListingLines = 60;
 constexpr double kSeconds = 60;
 constexpr int kMatrixBits = 100 * 128, kWorkBits = 128;  // a matrix instruction is as hot as a hundred others
 
@@ -51,9 +50,9 @@ bool is(std::string_view mnemonic, std::initializer_list<std::string_view> opcod
 bool is_matrix(std::string_view m) {
   return is(m, {"hgmma", "qgmma", "igmma", "bgmma", "hmma", "qmma", "imma", "bmma", "dmma"}) || starts(m, {"utc"});
 }
-bool is_fma(std::string_view m) { return is(m, {"ffma", "ffma2", "hfma2", "dfma"}); }
+bool is_sass_fma(std::string_view m) { return is(m, {"ffma", "ffma2", "hfma2", "dfma"}); }
 bool is_arithmetic(std::string_view m) {
-  return is_fma(m) || is(m, {"fadd", "fadd2", "fmul", "fmul2", "hadd2", "hmul2", "dadd", "dmul", "mufu", "fmnmx", "hmnmx2"});
+  return is_sass_fma(m) || is(m, {"fadd", "fadd2", "fmul", "fmul2", "hadd2", "hmul2", "dadd", "dmul", "mufu", "fmnmx", "hmnmx2"});
 }
 bool is_global(std::string_view m) { return is(m, {"ldg", "stg", "ld", "st", "ldgsts"}); }
 bool is_load(std::string_view m) { return is(m, {"ldg", "lds", "ldsm", "ldl", "ld", "utmaldg", "ublkcp", "ldgsts", "ldtm"}); }
@@ -225,7 +224,7 @@ LoopView view(const SassFunction& f, const CodeLoop& loop) {
   for (std::size_t i = 0; i < count; ++i) {
     const SassLine& l = f.lines[loop.lines[i]];
     v.vector_instructions += is_matrix(l.mnemonic) || is_arithmetic(l.mnemonic);
-    v.fma += is_fma(l.mnemonic);
+    v.fma += is_sass_fma(l.mnemonic);
     v.loads += is_load(l.mnemonic);
     v.stores += is_store(l.mnemonic);
     v.spills += is_spill(l.mnemonic);

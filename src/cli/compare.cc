@@ -18,7 +18,7 @@ namespace forge {
 
 namespace {
 
-struct Flags {
+struct CompareFlags {
   std::vector<std::string> ops, arms = {"no-revise"};
   std::string out_file;
   int seeds = 5, first = 1, candidates = 0;
@@ -41,7 +41,7 @@ Result<PairedTiming> duel(const Context& c, const Machine& machine, const std::s
   return fail(Code::crashed, fmt::format("the kernels could not be timed against each other: {}", v.detail()));
 }
 
-Task task_of(const Flags& f, const Machine& machine, const std::string& op, int seed) {
+Task task_of(const CompareFlags& f, const Machine& machine, const std::string& op, int seed) {
   Task task;
   task.operator_name = op, task.target = machine.target.name, task.reference = "expert", task.seed = static_cast<std::uint64_t>(seed);
   task.budget.wall_seconds = f.seconds;
@@ -74,7 +74,7 @@ Json row_of(const ArmRun& r) {
   return row;
 }
 
-int compare_arms(Context& c, const Flags& f) {
+int compare_arms(Context& c, const CompareFlags& f) {
   auto store = c.store();
   if (!store) return c.fail(store.error());
   const auto machine = c.machine("");
@@ -122,7 +122,7 @@ int compare_arms(Context& c, const Flags& f) {
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  auto f = std::make_shared<Flags>();
+  auto f = std::make_shared<CompareFlags>();
   CLI::App* sub =
       app.add_subcommand("compare", "whole runs against arms of themselves, seed by seed, the kernels timed against each other");
   sub->add_option("operators", f->ops, "operators")->required();

@@ -148,7 +148,7 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
 }
 
 // Who gave to whom: for every entry, the operators that retrieved, cited, implemented and adopted it.
-int report(Context& c) {
+int report_uses(Context& c) {
   const auto uses = read_uses(c.paths.home);
   if (!uses) return c.fail(uses.error());
   std::map<std::string, std::map<std::string, std::set<std::string>>> table;  // entry -> use -> operators
@@ -221,7 +221,7 @@ void add_knowledge(CLI::App& app, Action& action) {
     });
   }
   CLI::App* report_sub = kb->add_subcommand("report", "who gave to whom: retrieved, cited, implemented, adopted");
-  report_sub->callback([&action] { action = report; });
+  report_sub->callback([&action] { action = report_uses; });
 }
 
 }  // namespace forge

@@ -90,11 +90,11 @@ std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
   return out;
 }
 
-struct Flags {
+struct OperatorsFlags {
   std::string op, target, reference = "expert";
 };
 
-int analyse(Context& c, const Flags& f) {
+int analyse(Context& c, const OperatorsFlags& f) {
   const auto machine = c.machine(f.target);
   if (!machine) return c.fail(machine.error());
   Task task;
@@ -123,7 +123,7 @@ void add_operators(CLI::App& app, Action& action) {
   list->footer("Example:\n  forge operators\nAdding one is adding a folder: docs/add-an-operator.md");
   list->callback([&action] { action = list_operators; });
 
-  auto f = std::make_shared<Flags>();
+  auto f = std::make_shared<OperatorsFlags>();
   CLI::App* an = app.add_subcommand("analyse", "the sealed reference's evidence: time, rooflines, instruction mix, working set");
   an->add_option("operator", f->op, "an operator")->required();
   an->add_option("--reference", f->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER")->capture_default_str();

@@ -19,7 +19,7 @@ namespace forge {
 
 namespace {
 
-struct Flags {
+struct PackageFlags {
   std::string folder, op, target, reference = "expert", id;
   std::vector<std::string> beside;
 };
@@ -30,7 +30,7 @@ struct Bench {
   std::unique_ptr<Gate> gate;
   Task task;
 };
-Result<Bench> set_up(Context& c, const Flags& f, const std::string& reference) {
+Result<Bench> set_up(Context& c, const PackageFlags& f, const std::string& reference) {
   Bench b;
   FORGE_TRY_ASSIGN(b.package, read_package_folder(f.folder));
   FORGE_TRY_ASSIGN(b.machine, c.machine(f.target));
@@ -77,7 +77,7 @@ Result<Json> time_beside(Context& c, const Bench& bench, const std::vector<std::
   return rows;
 }
 
-int hand_in(Context& c, const Flags& f, bool timed) {
+int hand_in(Context& c, const PackageFlags& f, bool timed) {
   auto bench = set_up(c, f, timed ? f.reference : "none");
   if (!bench) return c.fail(bench.error());
   if (const auto opened = bench->gate->open(); !opened) return c.fail(opened.error());
@@ -103,7 +103,7 @@ int hand_in(Context& c, const Flags& f, bool timed) {
   return verdict->accepted() ? kOk : kNegative;
 }
 
-int seal(Context& c, const Flags& f) {
+int seal(Context& c, const PackageFlags& f) {
   auto bench = set_up(c, f, f.reference);
   if (!bench) return c.fail(bench.error());
   const auto reference = bench->gate->open();
@@ -137,7 +137,7 @@ int seal(Context& c, const Flags& f) {
   return c.finish(generation_to_json(g));
 }
 
-int promote(Context& c, const Flags& f) {
+int promote(Context& c, const PackageFlags& f) {
   auto vault = Vault::open(c.paths.home);
   if (!vault) return c.fail(vault.error());
   const auto g = vault->find(f.id);
@@ -150,7 +150,7 @@ int promote(Context& c, const Flags& f) {
   return c.finish(dump(j));
 }
 
-int lineage(Context& c, const Flags& f) {
+int lineage(Context& c, const PackageFlags& f) {
   auto vault = Vault::open(c.paths.home);
   if (!vault) return c.fail(vault.error());
   const auto sealed = vault->all();
@@ -204,18 +204,18 @@ int lineage(Context& c, const Flags& f) {
 }  // namespace
 
 void add_package(CLI::App& app, Action& action) {
-  const auto common = [](CLI::App* sub, const std::shared_ptr<Flags>& f) {
+  const auto common = [](CLI::App* sub, const std::shared_ptr<PackageFlags>& f) {
     sub->add_option("package", f->folder, "folder with kernel.cpp and launch.toml")->required();
     sub->add_option("--operator", f->op, "the operator it implements")->required();
     sub->add_option("--target", f->target, "default: the widest of this machine");
   };
-  auto check = std::make_shared<Flags>();
+  auto check = std::make_shared<PackageFlags>();
   CLI::App* check_sub = app.add_subcommand("check", "build, admit and check a kernel package for correctness; no timing");
   common(check_sub, check);
   check_sub->footer("Example:\n  forge check my-kernel --operator softmax_f32\nExit: 0 correct, 1 rejected (the reason is named).");
   check_sub->callback([check, &action] { action = [check](Context& c) { return hand_in(c, *check, false); }; });
 
-  auto bench = std::make_shared<Flags>();
+  auto bench = std::make_shared<PackageFlags>();
   CLI::App* bench_sub = app.add_subcommand("bench", "the full gate: correctness, then paired timing against a reference");
   common(bench_sub, bench);
   bench_sub->add_option("--reference", bench->reference, "expert, expert:NAME, gen:ID or package:FOLDER")->capture_default_str();
@@ -225,20 +225,20 @@ void add_package(CLI::App& app, Action& action) {
       "  forge bench my-norm --operator rmsnorm_bf16_h4096 --target cuda --beside tests/gpu/packages/same_bytes_norm");
   bench_sub->callback([bench, &action] { action = [bench](Context& c) { return hand_in(c, *bench, true); }; });
 
-  auto seal_flags = std::make_shared<Flags>();
+  auto seal_flags = std::make_shared<PackageFlags>();
   CLI::App* seal_sub = app.add_subcommand("seal", "confirm a package afresh and freeze it into the vault");
   common(seal_sub, seal_flags);
   seal_sub->add_option("--reference", seal_flags->reference, "what it is confirmed against: expert or gen:ID")->capture_default_str();
   seal_sub->footer("Example:\n  forge seal my-kernel --operator softmax_f32");
   seal_sub->callback([seal_flags, &action] { action = [seal_flags](Context& c) { return seal(c, *seal_flags); }; });
 
-  auto promote_flags = std::make_shared<Flags>();
+  auto promote_flags = std::make_shared<PackageFlags>();
   CLI::App* promote_sub = app.add_subcommand("promote", "make a sealed kernel the head of its lineage");
   promote_sub->add_option("generation", promote_flags->id, "id or unique prefix (`forge lineage`)")->required();
   promote_sub->footer("Example:\n  forge promote 3f2a9c");
   promote_sub->callback([promote_flags, &action] { action = [promote_flags](Context& c) { return promote(c, *promote_flags); }; });
 
-  auto line = std::make_shared<Flags>();
+  auto line = std::make_shared<PackageFlags>();
   CLI::App* line_sub = app.add_subcommand("lineage", "the generations of an operator, each against its parent and against the expert");
   line_sub->add_option("operator", line->op, "default: all");
   line_sub->add_option("--target", line->target, "default: all");

@@ -16,7 +16,7 @@ namespace forge {
 
 namespace {
 
-struct Flags {
+struct RunFlags {
   std::string op, target, reference = "expert", resume;
   double goal = -1;
   int candidates = 0, generations = 3;
@@ -28,7 +28,7 @@ struct Flags {
   double dollars = 0;
 };
 
-void add_flags(CLI::App& app, Flags& f) {
+void add_flags(CLI::App& app, RunFlags& f) {
   app.add_option("--target", f.target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
   app.add_option("--goal", f.goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
   app.add_option("--candidates", f.candidates, "budget of hand-ins")->check(CLI::PositiveNumber);
@@ -48,7 +48,7 @@ void add_flags(CLI::App& app, Flags& f) {
   app.add_flag("--no-knowledge", f.no_knowledge, "retrieve no entries");
 }
 
-Result<Task> make_task(const Context& c, const Flags& f) {
+Result<Task> make_task(const Context& c, const RunFlags& f) {
   FORGE_TRY_ASSIGN(const Config config, read_config(c.paths.home));
   Task task;
   task.operator_name = f.op;
@@ -86,7 +86,7 @@ int after_run(const Context& c, const RunResult& r) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto f = std::make_shared<Flags>();
+  auto f = std::make_shared<RunFlags>();
   CLI::App* run = app.add_subcommand("run", "forge one kernel for an operator against one reference");
   run->add_option("operator", f->op, "an operator (`forge operators` lists them)");
   run->add_option("--reference", f->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER, or none");
@@ -121,7 +121,7 @@ void add_run(CLI::App& app, Action& action) {
     };
   });
 
-  auto e = std::make_shared<Flags>();
+  auto e = std::make_shared<RunFlags>();
   CLI::App* evo =
       app.add_subcommand("evolve", "forge generations: gen0 against the expert, gen1 against gen0, until the gain is within the floor");
   evo->add_option("operator", e->op, "an operator")->required();

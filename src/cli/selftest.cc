@@ -20,14 +20,14 @@ namespace forge {
 
 namespace {
 
-struct Flags {
+struct SelftestFlags {
   std::string op = "softmax_f32", folder;
   int trials = 0;
   double effect = 0.03;
 };
 
 // The package to test with: the one given, else the promoted generation, else the blueprint as it is by default.
-Result<KernelPackage> choose_package(const Context& c, const Flags& f, const Machine& m) {
+Result<KernelPackage> choose_package(const Context& c, const SelftestFlags& f, const Machine& m) {
   if (!f.folder.empty()) return read_package_folder(f.folder);
   FORGE_TRY_ASSIGN(const Vault vault, Vault::open(c.paths.home));
   FORGE_TRY_ASSIGN(const std::optional<Generation> g, vault.promoted(f.op, m.target.name));
@@ -39,7 +39,7 @@ Result<KernelPackage> choose_package(const Context& c, const Flags& f, const Mac
   return render(b, choices, m.target, knowledge_names(op.definition, op.task, m, Evidence{}));
 }
 
-int aa(Context& c, const Flags& f) {
+int aa(Context& c, const SelftestFlags& f) {
   const auto machine = c.machine("");
   if (!machine) return c.fail(machine.error());
   const auto package = choose_package(c, f, *machine);
@@ -61,7 +61,7 @@ int aa(Context& c, const Flags& f) {
   return r->faster == 0 ? kOk : kNegative;
 }
 
-int power(Context& c, const Flags& f) {
+int power(Context& c, const SelftestFlags& f) {
   const auto machine = c.machine("");
   if (!machine) return c.fail(machine.error());
   const auto package = choose_package(c, f, *machine);
@@ -78,7 +78,7 @@ int power(Context& c, const Flags& f) {
   return r->called_right * 10 >= r->trials * 9 ? kOk : kNegative;
 }
 
-int admission(Context& c, const Flags& f) {
+int admission(Context& c, const SelftestFlags& f) {
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
   bool all = true;
@@ -103,23 +103,23 @@ void add_selftest(CLI::App& app, Action& action) {
   self->require_subcommand(1);
   self->footer(
       "Examples:\n  forge selftest aa --trials 200\n  forge selftest power --trials 100 --effect 0.03\n  forge selftest admission");
-  const auto common = [](CLI::App* sub, const std::shared_ptr<Flags>& f) {
+  const auto common = [](CLI::App* sub, const std::shared_ptr<SelftestFlags>& f) {
     sub->add_option("--operator", f->op, "the operator to test with")->capture_default_str();
     sub->add_option("--package", f->folder, "default: the promoted generation, else the blueprint");
     sub->add_option("--trials", f->trials, "how many")->check(CLI::Range(1, 100000))->capture_default_str();
   };
-  auto a = std::make_shared<Flags>();
+  auto a = std::make_shared<SelftestFlags>();
   a->trials = 200;
   CLI::App* aa_sub = self->add_subcommand("aa", "copies of a reference as candidates: none may be called faster");
   common(aa_sub, a);
   aa_sub->callback([a, &action] { action = [a](Context& c) { return aa(c, *a); }; });
-  auto p = std::make_shared<Flags>();
+  auto p = std::make_shared<SelftestFlags>();
   p->trials = 100;
   CLI::App* power_sub = self->add_subcommand("power", "a true difference by a calibrated spin must be called so in 9 of 10 trials");
   common(power_sub, p);
   power_sub->add_option("--effect", p->effect, "the true difference, as a ratio")->check(CLI::Range(0.001, 1.0))->capture_default_str();
   power_sub->callback([p, &action] { action = [p](Context& c) { return power(c, *p); }; });
-  auto d = std::make_shared<Flags>();
+  auto d = std::make_shared<SelftestFlags>();
   d->op.clear();
   CLI::App* admission_sub = self->add_subcommand("admission", "wrong outputs that every operator's judges must reject");
   admission_sub->add_option("--operator", d->op, "default: all");

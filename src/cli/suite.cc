@@ -16,7 +16,7 @@ namespace forge {
 
 namespace {
 
-struct Flags {
+struct SuiteFlags {
   std::string suite = "cpu", out_file, target;
   bool quick = false;
   std::int64_t seed = 1;
@@ -44,7 +44,7 @@ Result<std::vector<std::string>> operators_of(const Context& c, const std::strin
                     .fix = "this version has: cpu, hopper"});
 }
 
-int run_suite(Context& c, const Flags& f) {
+int run_suite(Context& c, const SuiteFlags& f) {
   const auto ops = operators_of(c, f.suite);
   if (!ops) return c.fail(ops.error());
   auto store = c.store();
@@ -119,7 +119,7 @@ int run_suite(Context& c, const Flags& f) {
 }  // namespace
 
 void add_suite(CLI::App& app, Action& action) {
-  auto f = std::make_shared<Flags>();
+  auto f = std::make_shared<SuiteFlags>();
   CLI::App* suite = app.add_subcommand("suite", "forge every operator of a suite against the better expert, with a table at the end");
   suite->add_option("suite", f->suite, "cpu, hopper")->capture_default_str();
   suite->add_flag("--quickstart", f->quick, "at most 4 minutes for the three operators of the CPU suite");

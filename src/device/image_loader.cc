@@ -15,14 +15,14 @@
 
 #include "device/cpu.h"
 #include "device/image_memory.h"
+#include "device/pages.h"
 
 namespace forge {
 namespace {
 
-constexpr std::size_t k_page = 4096;
 constexpr std::size_t k_slot = std::size_t(256) << 20;    // address room for one image
 constexpr std::size_t k_largest = std::size_t(32) << 20;  // bytes of one segment
-constexpr std::size_t k_guard = std::size_t(1) << 20;
+constexpr std::size_t k_image_guard = std::size_t(1) << 20;
 constexpr std::size_t k_stub = 16;  // jmp *0(%rip); .quad target
 
 struct Import {
@@ -35,8 +35,6 @@ const Import k_imports[] = {
     {"memset", reinterpret_cast<void*>(&forge_image_memset)},
     {"memcmp", reinterpret_cast<void*>(&forge_image_memcmp)},
 };
-
-std::size_t align_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 tl::unexpected<Error> refuse(const std::string& why) { return fail(Code::bad_input, "object: " + why); }
 
@@ -235,15 +233,15 @@ Result<LoadedImage> LoadedImage::load(const std::string& object, const std::vect
   const std::size_t data_bytes = align_up(std::max<std::size_t>(loader.data_size, 1), k_page);
   LoadedImage image;
   image.m_impl = std::make_unique<Impl>();
-  const std::size_t slot_bytes = code_bytes + data_bytes + 3 * k_guard;
-  static_assert(2 * k_largest + 3 * k_guard + 2 * k_page <= k_slot);
+  const std::size_t slot_bytes = code_bytes + data_bytes + 3 * k_image_guard;
+  static_assert(2 * k_largest + 3 * k_image_guard + 2 * k_page <= k_slot);
   void* whole = reserve_slot(slot_bytes);
   if (whole == MAP_FAILED) return fail_errno("reserving room for an image", "", errno);
   image.m_impl->slot = whole;
   image.m_impl->slot_bytes = slot_bytes;
   image.m_impl->code_bytes = loader.code_size;
-  loader.code = static_cast<std::byte*>(whole) + k_guard;
-  loader.data = loader.code + code_bytes + k_guard;
+  loader.code = static_cast<std::byte*>(whole) + k_image_guard;
+  loader.data = loader.code + code_bytes + k_image_guard;
   if (mprotect(loader.code, code_bytes, PROT_READ | PROT_WRITE) != 0 || mprotect(loader.data, data_bytes, PROT_READ | PROT_WRITE) != 0)
     return fail_errno("memory for an image", "", errno);
   std::memset(loader.code, 0xcc, code_bytes);  // int3: a jump astray traps

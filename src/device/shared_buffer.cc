@@ -14,16 +14,14 @@
 #include <vector>
 
 #include "device/cpu.h"
+#include "device/pages.h"
 
 namespace forge {
 namespace {
 
 constexpr std::uint64_t k_region_begin = 0x2000'0000'0000, k_region_end = 0x2f00'0000'0000;
-constexpr std::size_t k_page = 4096;
 constexpr std::size_t k_huge_page = std::size_t(2) << 20;
 constexpr std::size_t k_guard = std::size_t(64) << 20;
-
-std::size_t align_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 // Hands out address ranges; freed ones are reused for the same size, so a long run does not use the range up.
 class AddressTable {

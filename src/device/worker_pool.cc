@@ -20,12 +20,12 @@
 #include <ctime>
 
 #include "device/cpu.h"
+#include "device/pages.h"
 #include "device/trampoline.h"
 
 namespace forge {
 namespace {
 
-constexpr std::size_t k_page = 4096;
 constexpr std::size_t k_stack = std::size_t(1) << 20;
 constexpr std::size_t k_stack_guard = std::size_t(1) << 20;    // a frame of a megabyte must not jump over it
 constexpr std::size_t k_signal_stack = std::size_t(64) << 10;  // a frame with AVX-512 state takes 3 KiB, with AMX 11
@@ -69,7 +69,7 @@ struct Guarded {
   bool make(std::size_t n, std::size_t guard_bytes) {
     release();
     guard = guard_bytes;
-    bytes = (n + k_page - 1) / k_page * k_page;
+    bytes = align_up(n, k_page);
     void* p = mmap(nullptr, bytes + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return bytes = 0, false;
     whole = static_cast<std::byte*>(p);
@@ -104,7 +104,7 @@ struct Worker {
   char stack_name[32] = {}, scratch_name[32] = {};
 };
 
-enum class Job : std::uint32_t { launch, arm, scrub, quit };
+enum class WorkerJob : std::uint32_t { launch, arm, scrub, quit };
 
 class CpuWorkerPool final : public WorkerPool {
  public:
@@ -135,7 +135,7 @@ class CpuWorkerPool final : public WorkerPool {
   }
 
   ~CpuWorkerPool() override {
-    publish(Job::quit);
+    publish(WorkerJob::quit);
     for (auto& w : m_workers) {
       if (w.started) pthread_join(w.thread, nullptr);
       w.stack.release();
@@ -148,21 +148,21 @@ class CpuWorkerPool final : public WorkerPool {
     }
   }
 
-  void arm() override { run(Job::arm); }
+  void arm() override { run(WorkerJob::arm); }
 
   void launch(EntryPoint entry, const void* args, std::int64_t grid) override {
     m_entry = entry;
     m_args = args;
     m_grid = grid;
     m_next.store(0, std::memory_order_relaxed);
-    run(Job::launch);
+    run(WorkerJob::launch);
   }
 
   Status reserve_scratch(std::size_t bytes) override {
     for (auto& w : m_workers) {
       if (bytes == 0) {
         w.scratch.release();
-      } else if (w.scratch.bytes != (bytes + k_page - 1) / k_page * k_page) {
+      } else if (w.scratch.bytes != align_up(bytes, k_page)) {
         if (!w.scratch.make(bytes, k_scratch_guard)) return fail_errno(fmt::format("{} bytes of scratch", bytes), "", errno);
       }
     }
@@ -171,7 +171,7 @@ class CpuWorkerPool final : public WorkerPool {
 
   void scrub(std::uint64_t pattern) override {
     m_pattern = pattern;
-    run(Job::scrub);
+    run(WorkerJob::scrub);
   }
 
   int workers() const override { return static_cast<int>(m_workers.size()); }
@@ -217,7 +217,7 @@ class CpuWorkerPool final : public WorkerPool {
     for (;;) {
       wait_until_changed(m_generation, seen, m_sleepers);
       seen = m_generation.load(std::memory_order_acquire);
-      if (m_job == Job::quit) return;
+      if (m_job == WorkerJob::quit) return;
       work(index);
       if (m_remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         m_finished.store(seen);
@@ -226,14 +226,14 @@ class CpuWorkerPool final : public WorkerPool {
     }
   }
 
-  void publish(Job job) {
+  void publish(WorkerJob job) {
     m_job = job;
     m_remaining.store(static_cast<std::uint32_t>(m_workers.size()) - 1, std::memory_order_relaxed);
     m_generation.fetch_add(1);
     if (m_sleepers.load() != 0) futex_wake_all(m_generation);
   }
 
-  void run(Job job) {
+  void run(WorkerJob job) {
     const std::uint32_t before = m_finished.load();
     publish(job);
     work(0);
@@ -241,8 +241,8 @@ class CpuWorkerPool final : public WorkerPool {
   }
 
   void work(int index) {
-    if (m_job == Job::launch) run_blocks(index);
-    if (m_job == Job::scrub) scrub_worker(m_workers[index]);
+    if (m_job == WorkerJob::launch) run_blocks(index);
+    if (m_job == WorkerJob::scrub) scrub_worker(m_workers[index]);
   }
 
   void run_blocks(int index) {
@@ -274,7 +274,7 @@ class CpuWorkerPool final : public WorkerPool {
   std::vector<Worker> m_workers;
   std::vector<Start> m_starts;
   bool m_avx = false, m_avx512 = false, m_fsgsbase = false;
-  Job m_job = Job::arm;
+  WorkerJob m_job = WorkerJob::arm;
   EntryPoint m_entry = nullptr;
   const void* m_args = nullptr;
   std::int64_t m_grid = 0;

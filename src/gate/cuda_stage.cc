@@ -14,9 +14,7 @@
 namespace forge {
 namespace {
 
-constexpr std::size_t k_remembered = 4;  // earlier contents that an old answer is recognised by
-constexpr double k_enough_bits = 32;     // of symmetry, for content that does not repeat
-constexpr std::size_t k_align = 256;     // of a slot's tensor
+constexpr std::size_t k_align = 256;  // of a slot's tensor
 
 std::size_t aligned(std::size_t bytes) { return (bytes + k_align - 1) / k_align * k_align; }
 template <class T = void>

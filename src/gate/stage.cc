@@ -15,8 +15,6 @@ namespace forge {
 namespace {
 
 constexpr std::int64_t k_unit = std::int64_t(1) << 16;  // elements that a thread takes at once
-constexpr std::size_t k_remembered = 4;                 // earlier contents that an old answer is recognised by
-constexpr double k_enough_bits = 32;                    // of symmetry, for content that does not repeat
 
 // A piece of work on one tensor.
 struct Unit {

@@ -28,6 +28,8 @@ struct Action {
 Action draw_action(const TaskFile&, const AxisValues&, Random&);
 // log2 of how many contents one base gives: when small, contents would repeat.
 double action_bits(const TaskFile&, const AxisValues&);
+inline constexpr double k_enough_bits = 32;     // for content that does not repeat
+inline constexpr std::size_t k_remembered = 4;  // earlier contents that an old answer is recognised by
 
 // How one tensor moves under an action. Keeps pointers into the action, which must outlive it.
 class ElementMap {

@@ -100,11 +100,6 @@ Status add_tensor(wire::Prepare& m, const TensorSpec& t, const SharedBuffer* buf
   return {};
 }
 
-template <class T>
-const T* at(const std::vector<T>& v, std::size_t i) {
-  return i < v.size() ? &v[i] : nullptr;
-}
-
 }  // namespace
 
 const Binding* tensor_binding(const CallSpec& spec, const std::string& name) {
@@ -228,13 +223,13 @@ Result<ComposedCall> compose_expert_call(const CallSpec& spec) {
   FORGE_TRY(add_buffers(call, spec));
   FORGE_TRY_ASSIGN(const auto scalars, input_scalars(spec));
   for (std::size_t i = 0; i < spec.input_specs.size(); ++i) {
-    FORGE_TRY(
-        add_tensor(m, spec.input_specs[i], i < spec.inputs.size() ? spec.inputs[i].buffer : nullptr, at(spec.input_shapes, i), scalars[i]));
+    FORGE_TRY(add_tensor(m, spec.input_specs[i], i < spec.inputs.size() ? spec.inputs[i].buffer : nullptr, nth(spec.input_shapes, i),
+                         scalars[i]));
     ++m.input_count;
   }
   for (std::size_t i = 0; i < spec.output_specs.size(); ++i) {
     FORGE_TRY(
-        add_tensor(m, spec.output_specs[i], i < spec.outputs.size() ? spec.outputs[i].buffer : nullptr, at(spec.output_shapes, i), 0));
+        add_tensor(m, spec.output_specs[i], i < spec.outputs.size() ? spec.outputs[i].buffer : nullptr, nth(spec.output_shapes, i), 0));
     ++m.output_count;
   }
   return call;

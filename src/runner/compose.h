@@ -22,6 +22,11 @@ Result<ComposedCall> compose_expert_call(const CallSpec&);
 
 // What an argument holds that is passed by value (axis, let, scalar), low bytes first; none: the call has no value for it.
 std::optional<std::uint64_t> value_of(const CallSpec&, const ArgField&);
+// Null: there are not that many.
+template <class T>
+const T* nth(const std::vector<T>& v, std::size_t i) {
+  return i < v.size() ? &v[i] : nullptr;
+}
 // What is bound to a tensor of that name, inputs first, or to a workspace; null: nothing.
 const Binding* tensor_binding(const CallSpec&, const std::string& name);
 const Binding* workspace_binding(const CallSpec&, const std::string& name);

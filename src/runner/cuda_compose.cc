@@ -174,11 +174,6 @@ Status add_tensor(wire::CudaPrepare& m, const TensorSpec& t, const Binding* b, c
   return {};
 }
 
-template <class T>
-const T* at(const std::vector<T>& v, std::size_t i) {
-  return i < v.size() ? &v[i] : nullptr;
-}
-
 }  // namespace
 
 Result<ComposedCudaCall> compose_cuda_image_call(const CallSpec& spec, const std::map<std::string, std::uint32_t>& entries) {
@@ -206,11 +201,11 @@ Result<ComposedCudaCall> compose_cuda_expert_call(const CallSpec& spec) {
   need_all(call, spec);
   FORGE_TRY_ASSIGN(const auto scalars, input_scalars(spec));
   for (std::size_t i = 0; i < spec.input_specs.size(); ++i) {
-    FORGE_TRY(add_tensor(m, spec.input_specs[i], at(spec.inputs, i), at(spec.input_shapes, i), scalars[i]));
+    FORGE_TRY(add_tensor(m, spec.input_specs[i], nth(spec.inputs, i), nth(spec.input_shapes, i), scalars[i]));
     ++m.input_count;
   }
   for (std::size_t i = 0; i < spec.output_specs.size(); ++i) {
-    FORGE_TRY(add_tensor(m, spec.output_specs[i], at(spec.outputs, i), at(spec.output_shapes, i), 0));
+    FORGE_TRY(add_tensor(m, spec.output_specs[i], nth(spec.outputs, i), nth(spec.output_shapes, i), 0));
     ++m.output_count;
   }
   return call;

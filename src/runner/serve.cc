@@ -48,6 +48,12 @@ bool reply_to(int channel, const Packet& request, wire::Reply& reply, const Answ
 
 }  // namespace
 
+std::unique_ptr<Served> refuse_load(wire::Reply& reply, wire::Outcome outcome, const std::string& why) {
+  reply.outcome = outcome;
+  copy_text(reply.text, why);
+  return nullptr;
+}
+
 int serve(int channel) {
   auto packet = std::make_unique<Packet>();
   wire::Header hello{.kind = wire::Kind::hello, .bytes = sizeof(wire::Header)};

@@ -29,9 +29,10 @@ class Served {
   virtual void describe(wire::Reply&) const {}
 };
 
-// Loads, then closes the sandbox; on failure the answer says why and the pointer is null.
+// Loads, then closes the sandbox; on failure the answer says why (refuse_load) and the pointer is null.
 std::unique_ptr<Served> serve_image(const wire::Load&, int image_fd, wire::Reply&);
 std::unique_ptr<Served> serve_expert(const wire::Load&, wire::Reply&);
+std::unique_ptr<Served> refuse_load(wire::Reply&, wire::Outcome, const std::string& why);
 
 // The judge's buffers in this process, at the judge's addresses.
 class BufferMaps {

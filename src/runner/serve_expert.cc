@@ -63,20 +63,14 @@ class ServedExpert final : public Served {
   forge_tensor m_tensors[wire::k_max_tensors] = {};
 };
 
-std::unique_ptr<Served> refuse(wire::Reply& reply, wire::Outcome outcome, const std::string& why) {
-  reply.outcome = outcome;
-  copy_text(reply.text, why);
-  return nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Served> serve_expert(const wire::Load& load, wire::Reply& reply) {
-  if (load.core_count == 0 || load.core_count > wire::k_max_cores) return refuse(reply, wire::Outcome::refused, "cores out of range");
+  if (load.core_count == 0 || load.core_count > wire::k_max_cores) return refuse_load(reply, wire::Outcome::refused, "cores out of range");
   cpu_set_t set;
   CPU_ZERO(&set);
   for (std::uint32_t i = 0; i < load.core_count; ++i) CPU_SET(load.cores[i], &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) return refuse(reply, wire::Outcome::broken, "cannot take the cores");
+  if (sched_setaffinity(0, sizeof set, &set) != 0) return refuse_load(reply, wire::Outcome::broken, "cannot take the cores");
   install_fault_handlers(wire::k_channel_fd, nullptr);
   reply.features = wire::feature_no_new_privs;
 
@@ -84,13 +78,13 @@ std::unique_ptr<Served> serve_expert(const wire::Load& load, wire::Reply& reply)
   const PathRule everything{"/", PathAccess::read_execute};
   if (landlock_allow({&everything, 1}) == 0) reply.features |= wire::feature_read_only_files;
   if (const int error = seal_expert_runner(); error != 0)
-    return refuse(reply, wire::Outcome::broken, fmt::format("cannot install the system call filter (errno {})", error));
+    return refuse_load(reply, wire::Outcome::broken, fmt::format("cannot install the system call filter (errno {})", error));
   reply.features |= wire::feature_seccomp | wire::feature_all_threads | wire::feature_no_speculation_cost;
 
   ExpertPlugin plugin;
   const std::vector<std::int32_t> cores(load.cores, load.cores + load.core_count);
   if (const Answer a = ExpertPlugin::open(text_of(load.plugin), cores, nullptr, plugin); a.outcome != wire::Outcome::ok)
-    return refuse(reply, a.outcome, a.text);
+    return refuse_load(reply, a.outcome, a.text);
   auto served = std::make_unique<ServedExpert>(plugin);
   served->describe(reply);
   return served;

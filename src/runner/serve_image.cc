@@ -73,30 +73,24 @@ class ServedImage final : public Served {
   alignas(64) unsigned char m_args[wire::k_max_args] = {};
 };
 
-std::unique_ptr<Served> refuse(wire::Reply& reply, wire::Outcome outcome, const std::string& why) {
-  reply.outcome = outcome;
-  copy_text(reply.text, why);
-  return nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Served> serve_image(const wire::Load& load, int image_fd, wire::Reply& reply) {
   if (load.core_count == 0 || load.core_count > wire::k_max_cores || load.entry_count > wire::k_max_entries)
-    return refuse(reply, wire::Outcome::refused, "cores or entries out of range");
+    return refuse_load(reply, wire::Outcome::refused, "cores or entries out of range");
   std::string object(load.object_bytes, '\0');
   if (pread(image_fd, object.data(), object.size(), 0) != static_cast<ssize_t>(object.size()))
-    return refuse(reply, wire::Outcome::broken, "the image file is shorter than announced");
+    return refuse_load(reply, wire::Outcome::broken, "the image file is shorter than announced");
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < load.entry_count; ++i) names.push_back(text_of(load.entries[i]));
 
   auto image = LoadedImage::load(object, names);
-  if (!image) return refuse(reply, wire::Outcome::load_failed, image.error().text());
+  if (!image) return refuse_load(reply, wire::Outcome::load_failed, image.error().text());
   std::vector<EntryPoint> entries;
   for (const auto& name : names) entries.push_back(image->entry(name));
 
   auto pool = WorkerPool::make(std::vector<int>(load.cores, load.cores + load.core_count));
-  if (!pool) return refuse(reply, wire::Outcome::broken, pool.error().text());
+  if (!pool) return refuse_load(reply, wire::Outcome::broken, pool.error().text());
   install_fault_handlers(wire::k_channel_fd, pool->get());
 
   // The last steps before foreign code may run: no more threads, no more calls than the loop above needs.
@@ -104,7 +98,7 @@ std::unique_ptr<Served> serve_image(const wire::Load& load, int image_fd, wire::
   reply.features = wire::feature_no_new_privs | (limits ? std::uint32_t(wire::feature_limits) : 0u);
   auto served = std::make_unique<ServedImage>(std::move(*image), std::move(*pool), std::move(entries));
   if (const int error = seal_image_runner(); error != 0)
-    return refuse(reply, wire::Outcome::broken, fmt::format("cannot install the system call filter (errno {})", error));
+    return refuse_load(reply, wire::Outcome::broken, fmt::format("cannot install the system call filter (errno {})", error));
   reply.features |= wire::feature_seccomp | wire::feature_all_threads | wire::feature_no_speculation_cost;
   return served;
 }

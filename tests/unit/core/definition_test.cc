@@ -10,7 +10,7 @@
 namespace forge {
 namespace {
 
-const char* kGood = R"({
+const char* kGoodDefinition = R"({
  "name": "saxpy_d1024", "op_type": "saxpy",
  "description": null,
  "axes": {"rows": {"type": "var", "description": "rows"},
@@ -25,10 +25,10 @@ const char* kGood = R"({
  "reference": "import torch\n\ndef run(x, b, alpha, aa):\n    return x\n"
 })";
 
-Result<Definition> parse(const std::string& text) { return parse_definition(text, "definition.json"); }
+Result<Definition> parsed_definition(const std::string& text) { return parse_definition(text, "definition.json"); }
 
 TEST(Definition, KeepsOrderAndTypes) {
-  const auto d = parse(kGood);
+  const auto d = parsed_definition(kGoodDefinition);
   ASSERT_TRUE(d) << d.error().text();
   EXPECT_EQ(d->name, "saxpy_d1024");
   EXPECT_EQ(d->axes, (std::vector<Axis>{{"rows", false, 0}, {"dim", true, 1024}}));
@@ -45,7 +45,7 @@ TEST(Definition, KeepsOrderAndTypes) {
 }
 
 TEST(Definition, RefusesWhatTheLoaderRefuses) {
-  expect_refused(kGood,
+  expect_refused(kGoodDefinition,
                  {
                      {"{\n", "{,\n", "", "not JSON", 1},
                      {"\"description\": null,", "\"description\": null", "", "not JSON", 4},
@@ -77,16 +77,16 @@ TEST(Definition, RefusesWhatTheLoaderRefuses) {
                      {"def run(", " def run(", "reference", "no function 'run'", 13},
                      {"\"reference\"", "\"reference_\"", "reference", "missing"},
                  },
-                 parse);
-  EXPECT_FALSE(parse(""));
-  EXPECT_FALSE(parse("[]"));
-  EXPECT_FALSE(parse("null"));
-  EXPECT_FALSE(parse(std::string(100000, '[')));
-  EXPECT_FALSE(parse("{\"name\": \"\xff\xfe\"}"));
+                 parsed_definition);
+  EXPECT_FALSE(parsed_definition(""));
+  EXPECT_FALSE(parsed_definition("[]"));
+  EXPECT_FALSE(parsed_definition("null"));
+  EXPECT_FALSE(parsed_definition(std::string(100000, '[')));
+  EXPECT_FALSE(parsed_definition("{\"name\": \"\xff\xfe\"}"));
 }
 
 TEST(Definition, CompleteAxesAndCounts) {
-  const Definition d = *parse(kGood);
+  const Definition d = *parsed_definition(kGoodDefinition);
   const auto axes = complete_axes(d, {{"rows", 3}});
   ASSERT_TRUE(axes);
   EXPECT_EQ(*axes, (AxisValues{{"rows", 3}, {"dim", 1024}}));

@@ -8,7 +8,7 @@
 namespace forge {
 namespace {
 
-const char* kGood = R"(format = 1
+const char* kGoodEntry = R"(format = 1
 id = "nt-store"
 title = "Streaming stores"
 targets = ["cpu:*"]
@@ -36,10 +36,10 @@ scope = "hot_loop"
 min = 1
 )";
 
-Result<Entry> parse(const std::string& text) { return parse_entry(text, "entry.toml"); }
+Result<Entry> parsed_entry(const std::string& text) { return parse_entry(text, "entry.toml"); }
 
 TEST(Entry, Reads) {
-  const auto e = parse(kGood);
+  const auto e = parsed_entry(kGoodEntry);
   ASSERT_TRUE(e) << e.error().text();
   EXPECT_EQ(e->id, "nt-store");
   EXPECT_EQ(e->targets, (std::vector<std::string>{"cpu:*"}));
@@ -53,7 +53,7 @@ TEST(Entry, Reads) {
 }
 
 TEST(Entry, RefusesAndSaysWhere) {
-  expect_refused(kGood,
+  expect_refused(kGoodEntry,
                  {
                      {"format = 1", "format = \"1\"", "format", "expected an integer", 1},
                      {"id = \"nt-store\"", "id = \"nt store\"", "id", "letters, digits", 2},
@@ -77,7 +77,7 @@ TEST(Entry, RefusesAndSaysWhere) {
                      {"min = 1\n", "min = 2\nmax = 1\n", "signature[0].max", "below min", 27},
                      {"[[advice]]", "[[advise]]", "advise", "did you mean 'advice'", 16},
                  },
-                 parse);
+                 parsed_entry);
 }
 
 Certification example() {
@@ -108,7 +108,7 @@ TEST(Certification, RoundTripsAndRefuses) {
 }
 
 TEST(Entry, StateOnADeviceClass) {
-  Entry e = *parse(kGood);
+  Entry e = *parsed_entry(kGoodEntry);
   EXPECT_EQ(state_on(e, "cpu:X-1-2"), EntryState::proposed);
   e.evidence = {example()};
   EXPECT_EQ(state_on(e, "cpu:X-1-2"), EntryState::certified);

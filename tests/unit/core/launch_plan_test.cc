@@ -18,7 +18,7 @@ Definition row_sum() {
                            "definition.json");
 }
 
-const char* kGood = R"TOML(format = 1
+const char* kGoodLaunchPlan = R"TOML(format = 1
 target = "cpu:x86-64-avx512"
 requires = ["M > 0"]
 
@@ -102,7 +102,7 @@ Status check_cpu(const std::string& text) { return check(text, "cpu:x86-64-avx51
 Status check_gpu(const std::string& text) { return check(text, "cuda:sm_90a", row_sum()); }
 
 TEST(LaunchPlan, Reads) {
-  const auto p = parse_launch_plan(kGood, "launch.toml");
+  const auto p = parse_launch_plan(kGoodLaunchPlan, "launch.toml");
   ASSERT_TRUE(p) << p.error().text();
   EXPECT_EQ(p->target, "cpu:x86-64-avx512");
   ASSERT_EQ(p->lets.size(), 2u);
@@ -123,7 +123,7 @@ TEST(LaunchPlan, Reads) {
 
 TEST(LaunchPlan, RefusedOnACpu) {
   expect_refused(
-      kGood,
+      kGoodLaunchPlan,
       {
           {"format = 1", "format = 2", "format", "format 2", 1},
           {"target =", "traget =", "traget", "did you mean 'target'", 2},
@@ -230,19 +230,19 @@ TEST(LaunchPlan, RefusedOnAGpu) {
 TEST(LaunchPlan, DefinitionsThatNoKernelCanHave) {
   Definition d = row_sum();
   d.outputs[0].name = "new";
-  EXPECT_EQ(check(kGood, "cpu:x86-64-avx512", d).error().field, "outputs.new");
+  EXPECT_EQ(check(kGoodLaunchPlan, "cpu:x86-64-avx512", d).error().field, "outputs.new");
   d = row_sum();
   d.outputs[0].scalar = true;
-  EXPECT_EQ(check(kGood, "cpu:x86-64-avx512", d).error().field, "outputs.Y");
+  EXPECT_EQ(check(kGoodLaunchPlan, "cpu:x86-64-avx512", d).error().field, "outputs.Y");
   d = row_sum();
   d.outputs.clear();
-  EXPECT_EQ(check(kGood, "cpu:x86-64-avx512", d).error().field, "outputs");
+  EXPECT_EQ(check(kGoodLaunchPlan, "cpu:x86-64-avx512", d).error().field, "outputs");
   d = row_sum();
   d.axes[1].value = std::int64_t{1} << 31;
-  EXPECT_EQ(check(kGood, "cpu:x86-64-avx512", d).error().field, "axes.K");
+  EXPECT_EQ(check(kGoodLaunchPlan, "cpu:x86-64-avx512", d).error().field, "axes.K");
   d = row_sum();
   d.inputs[0].name = "M";
-  EXPECT_EQ(check(kGood, "cpu:x86-64-avx512", d).error().field, "inputs.M");
+  EXPECT_EQ(check(kGoodLaunchPlan, "cpu:x86-64-avx512", d).error().field, "inputs.M");
 }
 
 TEST(LaunchPlan, ArgumentStructOfAGpuIsBounded) {
@@ -257,7 +257,7 @@ TEST(LaunchPlan, ArgumentStructOfAGpuIsBounded) {
 }
 
 TEST(LaunchPlan, Concrete) {
-  const LaunchPlan plan = *parse_launch_plan(kGood, "launch.toml");
+  const LaunchPlan plan = *parse_launch_plan(kGoodLaunchPlan, "launch.toml");
   auto c = make_concrete(plan, {{"M", 2}, {"K", 8192}}, 8, 8);
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->lets, (std::vector<std::pair<std::string, std::int64_t>>{{"slices", 4}, {"chunk", 2048}}));
@@ -284,7 +284,7 @@ TEST(LaunchPlan, Concrete) {
 
 TEST(LaunchPlan, ConcreteErrorsNameTheField) {
   const auto fails = [](const std::string& from, const std::string& to, const std::string& field, const std::string& says) {
-    const LaunchPlan plan = *parse_launch_plan(replaced(kGood, from, to), "launch.toml");
+    const LaunchPlan plan = *parse_launch_plan(replaced(kGoodLaunchPlan, from, to), "launch.toml");
     const auto c = make_concrete(plan, {{"M", 2}, {"K", 8192}}, 8, 8);
     ASSERT_FALSE(c) << to;
     EXPECT_EQ(c.error().code, Code::bad_input);
@@ -300,7 +300,7 @@ TEST(LaunchPlan, ConcreteErrorsNameTheField) {
   fails("\"slices > 1\"", "\"M / (M - 2)\"", "launch[1].when", "right side of /");
   fails("[\"M > 0\"]", "[\"M / 0 > 0\"]", "requires[0]", "right side of /");
 
-  const LaunchPlan plan = *parse_launch_plan(replaced(kGood, "M * slices", "0"), "launch.toml");
+  const LaunchPlan plan = *parse_launch_plan(replaced(kGoodLaunchPlan, "M * slices", "0"), "launch.toml");
   EXPECT_EQ(make_concrete(plan, {{"M", 2}, {"K", 8192}}, 8, 8)->launches.size(), 1u) << "grid 0 skips";
   EXPECT_EQ(make_concrete(plan, {{"M", std::int64_t{1} << 31}, {"K", 8192}}, 8, 8).error().field, "axes.M");
 }

@@ -9,7 +9,7 @@
 namespace forge {
 namespace {
 
-const char* kGood = R"({
+const char* kGoodPlan = R"({
   "format": 1, "operator": "softmax_f32", "target": "cpu:x86-64-avx512", "revision": 1, "restart_at": 1, "reason": "why",
   "milestones": [
     {"id": "M0", "title": "structure",
@@ -33,7 +33,7 @@ Status parse_and_check(const std::string& text) {
 }
 
 TEST(Plan, Reads) {
-  const auto p = parse_plan(kGood, "plan.json");
+  const auto p = parse_plan(kGoodPlan, "plan.json");
   ASSERT_TRUE(p) << p.error().text();
   ASSERT_TRUE(check_plan(*p));
   EXPECT_EQ(p->revision, 1);
@@ -50,7 +50,7 @@ TEST(Plan, Reads) {
 }
 
 TEST(Plan, RoundTrips) {
-  const Plan p = *parse_plan(kGood, "plan.json");
+  const Plan p = *parse_plan(kGoodPlan, "plan.json");
   const std::string text = plan_to_json(p);
   const auto again = parse_plan(text, "again");
   ASSERT_TRUE(again) << again.error().text();
@@ -60,7 +60,7 @@ TEST(Plan, RoundTrips) {
 
 TEST(Plan, RefusesAndNamesTheField) {
   expect_refused(
-      kGood,
+      kGoodPlan,
       {
           {"\"format\": 1", "\"format\": 2", "format", "format 2"},
           {"\"operator\": \"softmax_f32\"", "\"operator\": \"\"", "operator", "empty"},

@@ -17,7 +17,7 @@ Definition gemm() {
                            "definition.json");
 }
 
-const char* kGood = R"TOML(format = 1
+const char* kGoodTask = R"TOML(format = 1
 operator = "gemm"
 workspace_limit_bytes = 1e6
 
@@ -66,10 +66,10 @@ axis = "K"
 tensors = ["A", "B"]
 )TOML";
 
-Result<TaskFile> parse(const std::string& text) { return parse_task_file(text, "task.toml", gemm()); }
+Result<TaskFile> parsed_task(const std::string& text) { return parse_task_file(text, "task.toml", gemm()); }
 
 TEST(TaskFile, ReadsEverything) {
-  const auto t = parse(kGood);
+  const auto t = parsed_task(kGoodTask);
   ASSERT_TRUE(t) << t.error().text();
   EXPECT_EQ(t->timed.name, "timed");
   EXPECT_EQ(t->timed.axes.at("M"), 1024);
@@ -91,7 +91,7 @@ TEST(TaskFile, ReadsEverything) {
 }
 
 TEST(TaskFile, RefusesAndSaysWhere) {
-  expect_refused(kGood,
+  expect_refused(kGoodTask,
                  {
                      {"format = 1", "format = 3", "format", "format 3", 1},
                      {"operator = \"gemm\"", "operator = \"gem\"", "operator", "the definition is called 'gemm'", 2},
@@ -141,24 +141,24 @@ TEST(TaskFile, RefusesAndSaysWhere) {
                      {"[\"A\", \"B\"]", "[\"A\", \"A\"]", "symmetry[1].tensors[0]", "stands twice", 47},
                      {"[\"A\", \"B\"]", "[]", "symmetry[1].tensors", "names the tensors", 47},
                  },
-                 parse);
+                 parsed_task);
 }
 
 TEST(TaskFile, FamiliesAndWhatIsTimedOnThem) {
-  const auto both = parse(kGood);
+  const auto both = parsed_task(kGoodTask);
   EXPECT_EQ(both->families, (std::vector<std::string>{"cpu", "cuda"}));
   EXPECT_EQ(timed_workload(*both, "cuda").axes.at("M"), 1024);
   const std::string timed = "[timed]\naxes = { M = 1024 }\n",
                     on = timed + "[timed_on.cuda]\naxes = { M = 8192 }\ngenerator = \"shifted\"\n";
-  const auto own = parse(replaced(kGood, timed, on));
+  const auto own = parsed_task(replaced(kGoodTask, timed, on));
   ASSERT_TRUE(own) << own.error().text();
   EXPECT_EQ(timed_workload(*own, "cuda").axes.at("M"), 8192);
   EXPECT_EQ(timed_workload(*own, "cuda").generator, "shifted");
   EXPECT_EQ(timed_workload(*own, "cpu").axes.at("M"), 1024);
-  const auto gpu = parse(replaced(kGood, "format = 1", "format = 1\nfamilies = [\"cuda\"]"));
+  const auto gpu = parsed_task(replaced(kGoodTask, "format = 1", "format = 1\nfamilies = [\"cuda\"]"));
   ASSERT_TRUE(gpu) << gpu.error().text();
   EXPECT_EQ(gpu->families, (std::vector<std::string>{"cuda"}));
-  const std::string good = replaced(kGood, timed, on);
+  const std::string good = replaced(kGoodTask, timed, on);
   expect_refused(good.c_str(),
                  {
                      {"format = 1", "format = 1\nfamilies = []", "families", "names no family", 2},
@@ -169,7 +169,7 @@ TEST(TaskFile, FamiliesAndWhatIsTimedOnThem) {
                      {"{ M = 8192 }", "{ M = 0 }", "timed_on.cuda.axes.M", "not between 1", 8},
                      {"generator = \"shifted\"", "generator = \"shiftd\"", "timed_on.cuda.generator", "did you mean 'shifted'", 9},
                  },
-                 parse);
+                 parsed_task);
 }
 
 TEST(TaskFile, IndexesAreJudgedThroughAnInput) {
@@ -221,7 +221,7 @@ source = "definition"
 }
 
 TEST(TaskFile, AScaledJudgeMayHaveRelativeAndAbsoluteParts) {
-  const auto task = parse(replaced(kGood, "tolerance = 2e-6", "tolerance = 2e-6\nrelative = 5e-4\nabsolute = 3e-8"));
+  const auto task = parsed_task(replaced(kGoodTask, "tolerance = 2e-6", "tolerance = 2e-6\nrelative = 5e-4\nabsolute = 3e-8"));
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_EQ(task->judges[0].relative, 5e-4);
   EXPECT_EQ(task->judges[0].absolute, 3e-8);
@@ -229,9 +229,9 @@ TEST(TaskFile, AScaledJudgeMayHaveRelativeAndAbsoluteParts) {
 
 TEST(TaskFile, RelativeAndExactJudges) {
   const std::string scaled = "kind = \"scaled\"\ntolerance = 2e-6";
-  EXPECT_TRUE(parse(replaced(kGood, scaled, "kind = \"exact\"")));
-  EXPECT_TRUE(parse(replaced(kGood, scaled, "kind = \"relative\"\nabsolute = 1e-5")));
-  EXPECT_FALSE(parse(replaced(kGood, scaled, "kind = \"relative\"")));
+  EXPECT_TRUE(parsed_task(replaced(kGoodTask, scaled, "kind = \"exact\"")));
+  EXPECT_TRUE(parsed_task(replaced(kGoodTask, scaled, "kind = \"relative\"\nabsolute = 1e-5")));
+  EXPECT_FALSE(parsed_task(replaced(kGoodTask, scaled, "kind = \"relative\"")));
 }
 
 // The operators of this repository are read by the program that is built from it.

@@ -27,7 +27,7 @@ struct Everything {
   Signature signature;
 };
 
-Result<Everything> parse(const std::string& text) {
+Result<Everything> parse_everything(const std::string& text) {
   FORGE_TRY_ASSIGN(TomlReader toml, TomlReader::parse(text, "f.toml"));
   Everything e;
   toml.format(1);
@@ -54,7 +54,7 @@ Result<Everything> parse(const std::string& text) {
   return e;
 }
 
-const char* kGood = R"(format = 1
+const char* kGoodEverything = R"(format = 1
 flag = true
 small = 3
 wide = 5000000000
@@ -84,7 +84,7 @@ mnemonic = "vmovntps"
 )";
 
 TEST(TomlReader, ReadsEveryType) {
-  const auto e = parse(kGood);
+  const auto e = parse_everything(kGoodEverything);
   ASSERT_TRUE(e) << e.error().text();
   EXPECT_TRUE(e->flag);
   EXPECT_EQ(e->small, 3);
@@ -113,7 +113,7 @@ TEST(TomlReader, ReadsEveryType) {
 }
 
 TEST(TomlReader, RefusesAndSaysWhere) {
-  expect_refused(kGood,
+  expect_refused(kGoodEverything,
                  {
                      {"flag = true", "flag = true\nflga = 1", "flga", "did you mean 'flag'", 3},
                      {"small = 3", "smal = 3", "smal", "did you mean 'small'", 3},
@@ -150,7 +150,7 @@ TEST(TomlReader, RefusesAndSaysWhere) {
                      {"max = 9", "maximum = 9", "signature[0].maximum", "unknown key", 24},
                      {"\"vmovntps\"", "\"vmovntps\"\nmin = 0", "signature[1].min", "always holds", 28},
                  },
-                 parse);
+                 parse_everything);
 }
 
 TEST(TomlReader, AKeyOfVeryManyPartsIsRefused) {
@@ -165,7 +165,7 @@ TEST(TomlReader, AKeyOfVeryManyPartsIsRefused) {
 }
 
 TEST(TomlReader, ErrorCarriesFileAndText) {
-  const auto r = parse(replaced(kGood, "small = 3", "small = true"));
+  const auto r = parse_everything(replaced(kGoodEverything, "small = 3", "small = true"));
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().text().rfind("f.toml:3: small: expected an integer, found true or false", 0), 0u) << r.error().text();
 }

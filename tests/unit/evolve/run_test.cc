@@ -9,7 +9,7 @@
 namespace forge {
 namespace {
 
-const PerformanceCondition kNotWorse{Against::branch_best, -0.008};
+const PerformanceCondition kNoSlower{Against::branch_best, -0.008};
 
 struct Trial {
   World world;
@@ -32,7 +32,7 @@ struct Trial {
 };
 
 Plan two_steps() {
-  return plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)});
+  return plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNoSlower)});
 }
 
 TEST(Run, BuildsThePlanToItsEndAndSealsTheBest) {
@@ -166,7 +166,7 @@ TEST(Run, ABranchThatIsNoBetterIsRevertedWithItsFailureCondition) {
 TEST(Run, ARevisionThatPaysBecomesTheBest) {
   Trial r;
   r.world.ms = {{"a", 0.9}, {"b", 0.8}, {"c", 0.7}};
-  const Plan revised = plan_of({two_steps().milestones[0], milestone(1, {decision("D1.1", "store", "streaming")}, kNotWorse)}, 1, 1);
+  const Plan revised = plan_of({two_steps().milestones[0], milestone(1, {decision("D1.1", "store", "streaming")}, kNoSlower)}, 1, 1);
   ScriptedArchitect architect({two_steps(), revised});
   ScriptedCoder coder({hands_in("a", {{"tile", "8"}}), hands_in("b", {{"tile", "8"}, {"store", "plain"}}),
                        hands_in("c", {{"tile", "8"}, {"store", "streaming"}})});

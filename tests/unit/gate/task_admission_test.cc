@@ -57,23 +57,23 @@ std::vector<std::string> let_through(const Paths& paths, const std::string& name
 const std::string k_symmetries = R"(symmetry = [{ kind = "permute", axis = "rows" }, { kind = "permute", axis = "columns" },
   { kind = "negate", axis = "rows", tensors = ["x", "y"] }]
 )";
-const std::string k_normal = R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } }]
+const std::string k_normal_alpha = R"(generator = [{ name = "normal", kind = "normal", offset = { alpha = 2.0 } }]
 )";
 
 TEST(TaskAdmission, TrueSymmetriesHold) {
-  const ScaledToy toy(k_normal + k_symmetries);
+  const ScaledToy toy(k_normal_alpha + k_symmetries);
   EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{});
 }
 
 // y = alpha |x|: the sign of x does not reach y.
 TEST(TaskAdmission, AFalseNegationIsFound) {
-  const ScaledToy toy(k_normal + k_symmetries, "", "*alpha * std::fabs(x[i])");
+  const ScaledToy toy(k_normal_alpha + k_symmetries, "", "*alpha * std::fabs(x[i])");
   EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{"symmetry: negate along rows"});
 }
 
 // y depends on the column's number.
 TEST(TaskAdmission, AFalsePermutationIsFound) {
-  const ScaledToy toy(k_normal + k_symmetries, "", "*alpha * x[i] * (i % 64 + 1)");
+  const ScaledToy toy(k_normal_alpha + k_symmetries, "", "*alpha * x[i] * (i % 64 + 1)");
   EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{"symmetry: permute along columns"});
 }
 
