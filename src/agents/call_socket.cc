@@ -18,7 +18,7 @@ namespace forge {
 
 namespace {
 
-constexpr std::size_t kLineCap = 8 << 20;
+constexpr std::size_t kCallCap = 8 << 20;
 constexpr std::size_t kClients = 64;  // at once; the oldest that has not finished its call makes room
 
 Result<sockaddr_un> address_of(const fs::path& socket) {
@@ -107,7 +107,7 @@ void CallListener::hear(Client& c) {
     const std::size_t end = c.heard.find('\n');
     std::string wrong;
     if (end == std::string::npos) {
-      if (c.heard.size() <= kLineCap) continue;
+      if (c.heard.size() <= kCallCap) continue;
       wrong = "the line is too long";
     } else {
       const Json j = Json::parse(c.heard.substr(0, end), nullptr, false);

@@ -17,7 +17,7 @@ std::string arguments_of(const ModelBlock& call) {
 }
 
 // A message of ours is one message there for what the model said, or one for every result and one for the text.
-void add_message(Json& messages, const ModelMessage& message) {
+void add_chat_message(Json& messages, const ModelMessage& message) {
   std::string text;
   Json calls = Json::array();
   for (const ModelBlock& block : message.blocks) {
@@ -90,7 +90,7 @@ Result<std::string> openai_body(const Endpoint& endpoint, const ModelSettings& s
                                 const OpenAiDialect& dialect) {
   Json messages = Json::array();
   if (!request.system.empty()) messages.push_back({{"role", "system"}, {"content", request.system}});
-  for (const ModelMessage& message : request.messages) add_message(messages, message);
+  for (const ModelMessage& message : request.messages) add_chat_message(messages, message);
   Json j{{"model", endpoint.model}, {"messages", std::move(messages)}};
   Json tools = Json::array();
   for (const ModelTool& tool : request.tools) {

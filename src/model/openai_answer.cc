@@ -25,7 +25,7 @@ bool OpenAiAnswer::whole() const { return !m_parts->finish.empty(); }
 
 namespace {
 
-void read_use(const Json& usage, TokenUse& use, bool& counted) {
+void read_chat_use(const Json& usage, TokenUse& use, bool& counted) {
   if (!usage.is_object() || !usage.contains("prompt_tokens")) return;
   counted = true;
   // Here the prompt's count includes what came from the cache, and what went there.
@@ -88,7 +88,7 @@ void OpenAiAnswer::event(const std::string& data) {
     problem = setback_inside(p.endpoint, data);
   } else {
     if (reply.model.empty()) reply.model = text_of(*read, "model");
-    read_use(field_of(*read, "usage"), reply.use, counted);
+    read_chat_use(field_of(*read, "usage"), reply.use, counted);
     const Json& choices = field_of(*read, "choices");
     if (!choices.is_array() || choices.empty()) return;
     read_message(field_of(choices[0], "delta"), p);
@@ -107,7 +107,7 @@ void OpenAiAnswer::document(const std::string& text) {
   const Json& choices = field_of(*read, "choices");
   if (!choices.is_array() || choices.empty()) return;
   reply.model = text_of(*read, "model");
-  read_use(field_of(*read, "usage"), reply.use, counted);
+  read_chat_use(field_of(*read, "usage"), reply.use, counted);
   read_message(field_of(choices[0], "message"), p);
   p.finish = text_of(choices[0], "finish_reason");
   if (p.finish.empty()) p.finish = "stop";

@@ -16,7 +16,7 @@
 namespace forge {
 namespace {
 
-const std::atomic<bool> kGoOn{false};
+const std::atomic<bool> kNotStopped{false};
 
 struct CommandDriverTest : testing::TestWithParam<Cage> {
   TempDir home = std::move(*TempDir::make("forge-test"));
@@ -55,7 +55,7 @@ struct CommandDriverTest : testing::TestWithParam<Cage> {
     return std::async(std::launch::async, [this, tool]() -> Result<ToolResult> {
       for (int i = 0; i < 500; ++i, usleep(10000))
         if (const std::string socket = file("socket"); !socket.empty() && socket.back() == '\n')
-          return call_over_socket(socket.substr(0, socket.size() - 1), {"", tool, "{}"}, kGoOn);
+          return call_over_socket(socket.substr(0, socket.size() - 1), {"", tool, "{}"}, kNotStopped);
       return fail(Code::timeout, "no socket");
     });
   }

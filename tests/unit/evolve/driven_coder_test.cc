@@ -12,7 +12,7 @@
 namespace forge {
 namespace {
 
-const PerformanceCondition kNotWorse{Against::branch_best, -0.008};
+const PerformanceCondition kHolds{Against::branch_best, -0.008};
 
 std::deque<Result<Turn>> script() {
   Turn talks = calls("read_milestone", "{}");
@@ -31,7 +31,7 @@ std::deque<Result<Turn>> script() {
 struct Driven {
   World world;
   ScriptedArchitect architect{
-      {plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kNotWorse)})}};
+      {plan_of({milestone(0, {decision("D0.1", "tile", "8")}), milestone(1, {decision("D1.1", "store", "plain")}, kHolds)})}};
   Meter meter;
   ScriptedDriver* driver = nullptr;
   std::unique_ptr<CodingAgent> coder;
