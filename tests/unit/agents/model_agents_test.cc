@@ -11,7 +11,7 @@
 namespace forge {
 namespace {
 
-PlanRequest toy_request() {
+PlanRequest toy_plan_request() {
   PlanRequest r;
   r.task.operator_name = r.definition.name = "toy";
   r.task.target = r.machine.target.name = "cpu:x86-64-avx2";
@@ -47,7 +47,7 @@ struct Architect {
 
 TEST(ModelArchitect, APlanThatIsRightIsTakenAndItsTokensCounted) {
   Architect a({calls({{"propose_plan", plan_json("tile", "8"), ""}})});
-  const auto plan = a.agent->plan(toy_request());
+  const auto plan = a.agent->plan(toy_plan_request());
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->operator_name, "toy");
   EXPECT_EQ(plan->milestones[0].decisions[0].choice, "8");
@@ -60,7 +60,7 @@ TEST(ModelArchitect, WhatIsWrongGoesBackUntilThePlanIsRight) {
   Architect a({says("I think that tiles matter."), calls({{"propose_plan", "{\"reason\": ", ""}}),
                calls({{"propose_plan", plan_json("colour", "red"), ""}}), calls({{"propose_plan", plan_json("tile", "16"), ""}}),
                calls({{"propose_plan", plan_json("tile", "8"), ""}})});
-  const auto plan = a.agent->plan(toy_request());
+  const auto plan = a.agent->plan(toy_plan_request());
   ASSERT_TRUE(plan) << plan.error().text();
   ASSERT_EQ(a.model->asked.size(), 5u);
   const auto last_words = [&](std::size_t i) { return a.model->asked[i].messages.back().blocks.back().text; };
@@ -75,7 +75,7 @@ TEST(ModelArchitect, TriesAreLimitedAndThenTheAgentHasFailed) {
   std::vector<Result<ModelReply>> replies;
   for (int i = 0; i < kPlanTries + 2; ++i) replies.push_back(says("no"));
   Architect a(std::move(replies));
-  const auto plan = a.agent->plan(toy_request());
+  const auto plan = a.agent->plan(toy_plan_request());
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, Code::crashed);
   EXPECT_EQ(a.model->left(), 2u);
@@ -84,23 +84,23 @@ TEST(ModelArchitect, TriesAreLimitedAndThenTheAgentHasFailed) {
 TEST(ModelArchitect, AnEntryThatDoesNotApplyCannotBeCited) {
   Architect a({calls({{"propose_plan", plan_json("tile", "8", R"(,"cites":["made-up"])"), ""}}),
                calls({{"propose_plan", plan_json("tile", "8"), ""}})});
-  ASSERT_TRUE(a.agent->plan(toy_request()));
+  ASSERT_TRUE(a.agent->plan(toy_plan_request()));
   EXPECT_NE(a.model->asked[1].messages.back().blocks.back().text.find("made-up"), std::string::npos);
 }
 
 TEST(ModelArchitect, AnUnreachableModelIsOnRecordAndInterruptionIsNot) {
   Architect down({tl::unexpected(Error{.code = Code::timeout, .message = "no answer"})});
-  EXPECT_EQ(down.agent->plan(toy_request()).error().code, Code::crashed);
+  EXPECT_EQ(down.agent->plan(toy_plan_request()).error().code, Code::crashed);
   EXPECT_EQ(down.journal.events().size(), 1u);
   Architect stopped({tl::unexpected(Error{.code = Code::interrupted, .message = "stopped"})});
-  EXPECT_EQ(stopped.agent->plan(toy_request()).error().code, Code::interrupted);
+  EXPECT_EQ(stopped.agent->plan(toy_plan_request()).error().code, Code::interrupted);
   EXPECT_TRUE(stopped.journal.events().empty());
 }
 
 TEST(ModelArchitect, ARevisionMayEndTheRun) {
   Architect a({calls({{"no_further_plan", "{}", ""}})});
   ReviseRequest request;
-  request.first = toy_request();
+  request.first = toy_plan_request();
   const auto plan = a.agent->revise(request);
   ASSERT_TRUE(plan);
   EXPECT_FALSE(*plan);
@@ -132,7 +132,7 @@ TEST(ModelDriver, CallsResultsAndNudges) {
 TEST(GoalMode, AsksForFasterUntilNothingComes) {
   auto architect = make_goal_architect(toy_blueprint());
   ReviseRequest request;
-  request.first = toy_request();
+  request.first = toy_plan_request();
   auto plan = architect->plan(request.first);
   ASSERT_TRUE(plan);
   ASSERT_TRUE(check_plan(*plan)) << check_plan(*plan).error().text();
