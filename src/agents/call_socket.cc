@@ -49,7 +49,7 @@ bool send_line(int fd, std::string line) {
 
 std::string result_line(const ToolResult& r) { return dump(Json{{"text", r.text}, {"error", r.error}}); }
 
-std::string refusal(const std::string& why) {
+std::string refusal_line(const std::string& why) {
   return result_line(
       {dump(Json{{"verdict", "not a call"}, {"why", why}, {"fix", R"(send {"tool": NAME, "arguments": {...}} as one line)"}}), true});
 }
@@ -83,7 +83,7 @@ void CallListener::accept_all() {
     if (m_clients.size() >= kClients) {
       const auto idle = std::find_if(m_clients.begin(), m_clients.end(), [](const Client& c) { return !c.call; });
       if (idle == m_clients.end()) {
-        send_line(fd.get(), refusal("too many calls at once"));
+        send_line(fd.get(), refusal_line("too many calls at once"));
         continue;
       }
       m_clients.erase(idle);
@@ -118,7 +118,7 @@ void CallListener::hear(Client& c) {
       c.heard.clear();
     }
     if (wrong.empty()) continue;
-    send_line(c.fd.get(), refusal(wrong));
+    send_line(c.fd.get(), refusal_line(wrong));
     c.fd = Fd();
     return;
   }
