@@ -173,9 +173,9 @@ TEST_F(ExpertTest, AThreadThatGoesOnAfterRunIsStopped) {
   ASSERT_TRUE((*runner)->call());
   ASSERT_TRUE((*runner)->call());
   const float before = floats(*m_y)[0];
-  usleep(300'000);
+  usleep(900'000);
   ASSERT_TRUE((*runner)->call());
-  EXPECT_LT(floats(*m_y)[0] - before, 20.f);  // 300 ms of counting would be over 100
+  EXPECT_LT(floats(*m_y)[0] - before, 100.f);  // 900 ms of counting would be over 300; on a busy machine a call itself takes a while
 }
 
 TEST_F(ExpertTest, ProfileFindsGeneratedCode) {
