@@ -21,11 +21,11 @@ namespace {
 constexpr int kInternal = 1, kClient = 3;  // span kinds of OTLP
 constexpr int kError = 2;                  // status code
 
-const Json& at(const Json& j, const char* key) {
+const Json& member(const Json& j, const char* key) {
   static const Json null;
   return j.is_object() && j.contains(key) ? j[key] : null;
 }
-std::string text(const Json& j) { return j.is_string() ? j.get<std::string>() : j.is_null() ? "" : dump(j); }
+std::string member_text(const Json& j) { return j.is_string() ? j.get<std::string>() : j.is_null() ? "" : dump(j); }
 std::int64_t whole(const Json& j) { return j.is_number() ? j.get<std::int64_t>() : 0; }
 
 Json attribute(const char* key, const Json& value) {
@@ -37,9 +37,9 @@ Json attribute(const char* key, const Json& value) {
   else if (value.is_number())
     wrapped["doubleValue"] = value;
   else if (value.is_array())
-    for (const Json& v : value) wrapped["arrayValue"]["values"].push_back({{"stringValue", text(v)}});
+    for (const Json& v : value) wrapped["arrayValue"]["values"].push_back({{"stringValue", member_text(v)}});
   else
-    wrapped["stringValue"] = text(value);
+    wrapped["stringValue"] = member_text(value);
   return {{"key", key}, {"value", wrapped}};
 }
 
@@ -127,15 +127,15 @@ class Tracer {
 
 void Tracer::add_use(Span& span, const Json& use) {
   if (!use.is_object()) return;
-  const std::int64_t read = whole(at(use, "cache_read")), written = whole(at(use, "cache_write"));
-  const std::int64_t input = whole(at(use, "input")) + read + written, output = whole(at(use, "output"));
+  const std::int64_t read = whole(member(use, "cache_read")), written = whole(member(use, "cache_write"));
+  const std::int64_t input = whole(member(use, "input")) + read + written, output = whole(member(use, "output"));
   if (input + output == 0) return;
   span.add("gen_ai.usage.input_tokens", input);  // cached ones included, as the conventions want it
   span.add("gen_ai.usage.output_tokens", output);
   if (read > 0) span.add("gen_ai.usage.cache_read.input_tokens", read);
   if (written > 0) span.add("gen_ai.usage.cache_creation.input_tokens", written);
-  if (at(use, "dollars").is_number() && use["dollars"] > 0) span.add("forge.dollars", use["dollars"].get<double>());
-  if (at(use, "estimated") == Json(true)) span.add("forge.usage.estimated", true);
+  if (member(use, "dollars").is_number() && use["dollars"] > 0) span.add("forge.dollars", use["dollars"].get<double>());
+  if (member(use, "estimated") == Json(true)) span.add("forge.usage.estimated", true);
 }
 
 void add_model(Span& span, const Seat& seat, const Json& reply, const std::string& conversation) {
@@ -143,8 +143,8 @@ void add_model(Span& span, const Seat& seat, const Json& reply, const std::strin
   span.add("gen_ai.operation.name", "chat");
   span.add("gen_ai.provider.name", seat.provider);
   span.add("gen_ai.request.model", seat.model);
-  span.add("gen_ai.response.model", at(reply, "model"));
-  if (at(reply, "end").is_string()) span.add("gen_ai.response.finish_reasons", Json::array({reply["end"]}));
+  span.add("gen_ai.response.model", member(reply, "model"));
+  if (member(reply, "end").is_string()) span.add("gen_ai.response.finish_reasons", Json::array({reply["end"]}));
   span.add("gen_ai.conversation.id", conversation);
   span.add("server.address", seat.server);
 }
@@ -156,55 +156,56 @@ void Tracer::start_milestone(const Moment& m) {
   m_milestone->add("gen_ai.provider.name", m_coder.provider.empty() ? "forge" : m_coder.provider);
   m_milestone->add("gen_ai.request.model", m_coder.model);
   for (const auto& [key, name] : {std::pair("milestone", "forge.milestone"), {"revision", "forge.revision"}, {"title", "forge.title"}})
-    m_milestone->add(name, at(m.request, key));
+    m_milestone->add(name, member(m.request, key));
 }
 
 void Tracer::end_milestone(const Moment& m) {
   m_calls.clear();
   if (!m_milestone) return;
   m_milestone->end = m.end;
-  m_milestone->add("forge.end", at(m.request, "end"));
+  m_milestone->add("forge.end", member(m.request, "end"));
   m_milestone = nullptr;
 }
 
 std::vector<std::string> Tracer::packages_of(const Json& arguments) const {
   std::vector<std::string> hashes;
   const auto add = [&](const Json& package) {
-    if (!at(package, "source").is_string() || !at(package, "plan").is_string()) return;
+    if (!member(package, "source").is_string() || !member(package, "plan").is_string()) return;
     KernelPackage p;
-    p.source_name = m_source_name, p.source = text(package["source"]), p.plan_text = text(package["plan"]);
+    p.source_name = m_source_name, p.source = member_text(package["source"]), p.plan_text = member_text(package["plan"]);
     hashes.push_back(package_hash(p));
   };
   add(arguments);
-  if (at(arguments, "packages").is_array())
+  if (member(arguments, "packages").is_array())
     for (const Json& package : arguments["packages"]) add(package);
   return hashes;
 }
 
 void Tracer::turn(const Moment& m) {
   m_calls.clear();
-  const Json said = Json::parse(text(at(m.response, "said")), nullptr, false);
+  const Json said = Json::parse(member_text(member(m.response, "said")), nullptr, false);
   const bool model = !m_coder.provider.empty();
   Span& span =
       open(fmt::format("turn/{}", m.event.seq), m.milestone, model ? "chat " + m_coder.model : "turn " + m_coder.name, m.start, m.end);
   if (model)
-    add_model(span, m_coder, said, fmt::format("{}/{}/{}", m_run, text(at(m.request, "milestone")), text(at(m.request, "attempt"))));
+    add_model(span, m_coder, said,
+              fmt::format("{}/{}/{}", m_run, member_text(member(m.request, "milestone")), member_text(member(m.request, "attempt"))));
   else
     span.add("gen_ai.agent.name", m_coder.name);
-  add_use(span, at(m.response, "use"));
+  add_use(span, member(m.response, "use"));
   // A model that did not answer said nothing; that it ended is in its own words.
-  if (model && at(m.response, "ended") == Json(true) && text(at(m.response, "said")).empty())
-    span.error = text(at(m.response, "why")), span.error_type = "_OTHER";
-  if (!at(m.response, "calls").is_array()) return;
+  if (model && member(m.response, "ended") == Json(true) && member_text(member(m.response, "said")).empty())
+    span.error = member_text(member(m.response, "why")), span.error_type = "_OTHER";
+  if (!member(m.response, "calls").is_array()) return;
   int n = 0;
   for (const Json& call : m.response["calls"]) {
-    const std::string tool = text(at(call, "tool"));
+    const std::string tool = member_text(member(call, "tool"));
     Span& done = open(fmt::format("call/{}/{}", m.event.seq, n++), m.milestone, "execute_tool " + tool, m.end, m.end);
     done.add("gen_ai.operation.name", "execute_tool");
     done.add("gen_ai.tool.name", tool);
     done.add("gen_ai.tool.type", "function");
-    done.add("gen_ai.tool.call.id", at(call, "id"));
-    const std::string arguments = text(at(call, "arguments"));
+    done.add("gen_ai.tool.call.id", member(call, "id"));
+    const std::string arguments = member_text(member(call, "arguments"));
     m_calls.push_back({&done, tool, arguments, packages_of(Json::parse(arguments, nullptr, false))});
   }
 }
@@ -214,17 +215,17 @@ Span* Tracer::call_of(const Moment& m) {
   static const std::vector<std::pair<const char*, const char*>> kDone{{"gate.submit", "submit"}, {"gate.reuse", "submit"},
                                                                       {"gate.check", "check"},   {"gate.examine", "build"},
                                                                       {"gate.time", "time"},     {"agent.finding", "propose_finding"}};
-  std::string tool = m.event.type == "agent.tool" ? text(at(m.request, "tool")) : "";
+  std::string tool = m.event.type == "agent.tool" ? member_text(member(m.request, "tool")) : "";
   for (const auto& [type, name] : kDone)
     if (m.event.type == type) tool = name;
   std::vector<std::string> hashes;
   for (const char* key : {"sha", "package"})
-    if (at(m.request, key).is_string()) hashes.push_back(text(m.request[key]));
-  if (at(m.request, "packages").is_array())
-    for (const Json& sha : m.request["packages"]) hashes.push_back(text(sha));
+    if (member(m.request, key).is_string()) hashes.push_back(member_text(m.request[key]));
+  if (member(m.request, "packages").is_array())
+    for (const Json& sha : m.request["packages"]) hashes.push_back(member_text(sha));
   for (auto call = m_calls.begin(); call != m_calls.end(); ++call) {
     if (tool.empty() || call->tool != tool) continue;
-    if (m.event.type == "agent.tool" && call->arguments != text(at(m.request, "arguments"))) continue;
+    if (m.event.type == "agent.tool" && call->arguments != member_text(member(m.request, "arguments"))) continue;
     const auto known = [&](const std::string& h) { return std::find(hashes.begin(), hashes.end(), h) != hashes.end(); };
     if (!hashes.empty() && !std::all_of(call->packages.begin(), call->packages.end(), known)) continue;
     if (!hashes.empty() && call->packages.empty() && tool != "time") continue;  // one without a package was refused
@@ -236,7 +237,7 @@ Span* Tracer::call_of(const Moment& m) {
 }
 
 void Tracer::ask(const Moment& m) {
-  const std::string key = text(at(m.request, "purpose")) + "/" + text(at(m.request, "revision"));
+  const std::string key = member_text(member(m.request, "purpose")) + "/" + member_text(member(m.request, "revision"));
   if (!m_planning || m_planning_key != key) {
     m_planning_key = key;
     m_planning = &open(fmt::format("planning/{}", m.event.seq), "run", "invoke_agent " + m_architect.name, m.start, m.end);
@@ -244,14 +245,14 @@ void Tracer::ask(const Moment& m) {
     m_planning->add("gen_ai.agent.name", m_architect.name);
     m_planning->add("gen_ai.provider.name", m_architect.provider);
     m_planning->add("gen_ai.request.model", m_architect.model);
-    m_planning->add("forge.purpose", at(m.request, "purpose"));
-    m_planning->add("forge.revision", at(m.request, "revision"));
+    m_planning->add("forge.purpose", member(m.request, "purpose"));
+    m_planning->add("forge.revision", member(m.request, "revision"));
   }
   m_planning->end = m.end;
   Span& span = open(fmt::format("ask/{}", m.event.seq), m_planning->key, "chat " + m_architect.model, m.start, m.end);
-  add_model(span, m_architect, at(m.response, "reply"), fmt::format("{}/architect/{}", m_run, key));
-  add_use(span, at(m.response, "use"));
-  if (const std::string error = text(at(m.response, "error")); !error.empty()) span.error = error, span.error_type = "_OTHER";
+  add_model(span, m_architect, member(m.response, "reply"), fmt::format("{}/architect/{}", m_run, key));
+  add_use(span, member(m.response, "use"));
+  if (const std::string error = member_text(member(m.response, "error")); !error.empty()) span.error = error, span.error_type = "_OTHER";
 }
 
 // Whatever took time, or was done for a call.
@@ -261,16 +262,16 @@ void Tracer::step(const Moment& m) {
   if (m.response.is_null()) return;  // a decision takes no time
   Span& span = open(fmt::format("step/{}", m.event.seq), call ? call->key : m.milestone, m.event.type, m.start, m.end);
   span.add("forge.event", m.event.seq);
-  span.add("forge.reason", at(m.response, "reason"));
-  span.add("forge.purpose", at(m.request, "purpose"));
-  if (m.event.type == "agent.settle") add_use(span, at(m.response, "use"));
-  if (const std::string error = text(at(m.response, "error")); at(m.response, "error").is_string()) span.error = error;
+  span.add("forge.reason", member(m.response, "reason"));
+  span.add("forge.purpose", member(m.request, "purpose"));
+  if (m.event.type == "agent.settle") add_use(span, member(m.response, "use"));
+  if (const std::string error = member_text(member(m.response, "error")); member(m.response, "error").is_string()) span.error = error;
 }
 
 void Tracer::finish_run(const Moment& m) {
   Span& run = m_spans.front();
   for (const auto& [key, name] : {std::pair("stop", "forge.stop"), {"speedup", "forge.speedup"}, {"sealed", "forge.sealed"}})
-    run.add(name, at(m.request, key));
+    run.add(name, member(m.request, key));
 }
 
 Json Tracer::span_json(const Span& s) const {
@@ -290,16 +291,16 @@ Result<std::string> Tracer::trace(const std::vector<Event>& events) {
   if (events.empty() || events.front().type != "run.start") return fail(Code::bad_input, "the journal does not begin with run.start");
   const Json start = Json::parse(events.front().request, nullptr, false);
   const Json began = Json::parse(events.front().response, nullptr, false);
-  const Json& task = at(start, "task");
-  m_run = text(at(start, "run"));
-  m_architect = seat_of(text(at(task, "architect"))), m_coder = seat_of(text(at(task, "coder")));
-  if (text(at(task, "target")).starts_with("cuda")) m_source_name = "kernel.cu";
+  const Json& task = member(start, "task");
+  m_run = member_text(member(start, "run"));
+  m_architect = seat_of(member_text(member(task, "architect"))), m_coder = seat_of(member_text(member(task, "coder")));
+  if (member_text(member(task, "target")).starts_with("cuda")) m_source_name = "kernel.cu";
 
   double now = utc_seconds(events.front().time);
-  Span& run = open("run", "", "invoke_workflow " + text(at(task, "operator")), now, now);
+  Span& run = open("run", "", "invoke_workflow " + member_text(member(task, "operator")), now, now);
   run.add("gen_ai.operation.name", "invoke_workflow");
-  run.add("gen_ai.workflow.name", at(task, "operator"));
-  for (const auto& [key, name] : {std::pair("target", "forge.target"), {"reference", "forge.reference"}}) run.add(name, at(task, key));
+  run.add("gen_ai.workflow.name", member(task, "operator"));
+  for (const auto& [key, name] : {std::pair("target", "forge.target"), {"reference", "forge.reference"}}) run.add(name, member(task, key));
   run.add("forge.run", m_run);
   for (const Event& e : events) {
     const double begin = now;
@@ -328,7 +329,8 @@ Result<std::string> Tracer::trace(const std::vector<Event>& events) {
   if (m_milestone) m_milestone->end = now;  // stopped or killed in the middle of it
   Json spans = Json::array();
   for (const Span& s : m_spans) spans.push_back(span_json(s));
-  const Json resource{{"attributes", {attribute("service.name", "forge"), attribute("service.version", text(at(began, "forge")))}}};
+  const Json resource{
+      {"attributes", {attribute("service.name", "forge"), attribute("service.version", member_text(member(began, "forge")))}}};
   const Json scope{{"scope", {{"name", "forge"}, {"version", forge_version()}}}, {"spans", std::move(spans)}};
   return dump(Json{{"resourceSpans", {{{"resource", resource}, {"scopeSpans", Json::array({scope})}}}}}) + "\n";
 }

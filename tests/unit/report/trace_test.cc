@@ -21,7 +21,7 @@ std::string sha_of(const char* source) {
 }
 
 // An architect that fails once, a coder whose first hand-in is refused as it stands and whose second the gate judges.
-std::vector<Event> small_run() {
+std::vector<Event> traced_run() {
   const std::string calls =
       R"([{"id":"c1","tool":"submit","arguments":"{\"source\": \"secret words"},{"id":"c2","tool":"submit","arguments":"{\"source\":\"a\",\"plan\":\"plan\"}"},)"
       R"({"id":"c3","tool":"read_knowledge","arguments":"{\"id\":\"x\"}"}])";
@@ -77,14 +77,14 @@ double seconds(const Json& span) {
 }
 
 TEST(Trace, IsOneLineAndTheSameEveryTime) {
-  const auto line = render_trace(small_run());
+  const auto line = render_trace(traced_run());
   ASSERT_TRUE(line) << line.error().text();
   EXPECT_EQ(line->find('\n'), line->size() - 1);
-  EXPECT_EQ(*line, *render_trace(small_run()));
+  EXPECT_EQ(*line, *render_trace(traced_run()));
 }
 
 TEST(Trace, EverySpanHasItsOwnIdAndAParentThatSpansIt) {
-  const Spans spans = spans_of(*render_trace(small_run()));
+  const Spans spans = spans_of(*render_trace(traced_run()));
   std::map<std::string, const Json*> by_id;
   for (const Json& s : spans.all) {
     EXPECT_EQ(s["traceId"].get<std::string>().size(), 32u);
@@ -106,7 +106,7 @@ TEST(Trace, EverySpanHasItsOwnIdAndAParentThatSpansIt) {
 }
 
 TEST(Trace, ModelsAreToldOfByTheConventions) {
-  const Spans spans = spans_of(*render_trace(small_run()));
+  const Spans spans = spans_of(*render_trace(traced_run()));
   const Json& chat = spans.named("chat small");
   EXPECT_EQ(chat["kind"], 3);
   EXPECT_EQ(value(chat, "gen_ai.operation.name"), "chat");
@@ -127,14 +127,14 @@ TEST(Trace, ModelsAreToldOfByTheConventions) {
 }
 
 TEST(Trace, WhatFailedIsAnError) {
-  const Spans spans = spans_of(*render_trace(small_run()));
+  const Spans spans = spans_of(*render_trace(traced_run()));
   EXPECT_EQ(spans.named("chat big", 0)["status"]["code"], 2);
   EXPECT_EQ(value(spans.named("chat big", 0), "error.type"), "_OTHER");
   EXPECT_TRUE(spans.named("chat big", 1)["status"].empty());
 }
 
 TEST(Trace, TheGatesWorkBelongsToTheCallThatAskedForIt) {
-  const Spans spans = spans_of(*render_trace(small_run()));
+  const Spans spans = spans_of(*render_trace(traced_run()));
   const Json &refused = spans.named("execute_tool submit", 0), &judged = spans.named("execute_tool submit", 1);
   EXPECT_EQ(value(judged, "gen_ai.tool.call.id"), "c2");
   EXPECT_EQ(spans.named("gate.submit")["parentSpanId"], judged["spanId"]);
@@ -144,10 +144,10 @@ TEST(Trace, TheGatesWorkBelongsToTheCallThatAskedForIt) {
   EXPECT_EQ(value(spans.named("execute_tool read_knowledge"), "gen_ai.tool.name"), "read_knowledge");
 }
 
-TEST(Trace, ArgumentsStayInTheJournal) { EXPECT_EQ(render_trace(small_run())->find("secret words"), std::string::npos); }
+TEST(Trace, ArgumentsStayInTheJournal) { EXPECT_EQ(render_trace(traced_run())->find("secret words"), std::string::npos); }
 
 TEST(Trace, ARunThatWasKilledHasWhatThereIs) {
-  std::vector<Event> events = small_run();
+  std::vector<Event> events = traced_run();
   events.resize(6);
   const auto line = render_trace(events);
   ASSERT_TRUE(line);
