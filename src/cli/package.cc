@@ -99,7 +99,7 @@ int hand_in(Context& c, const PackageFlags& f, bool timed) {
     if (!rows) return c.fail(rows.error());
     (*document)["beside"] = std::move(*rows);
   }
-  c.finish(dump(*document, 2));
+  c.finish(dump(*document));
   return verdict->accepted() ? kOk : kNegative;
 }
 
