@@ -103,7 +103,7 @@ class Workbench {
   // What the package that this milestone builds on chose, local decisions included; empty at the start of a branch.
   virtual std::vector<std::pair<std::string, std::string>> branch_decisions() const = 0;
   virtual std::optional<KernelPackage> shown_reference() const { return std::nullopt; }  // an ablation's; else it is sealed
-  virtual std::uint64_t seed() const = 0;  // differs per milestone, from the task's seed
+  virtual std::uint64_t seed() const = 0;                                                // differs per milestone, from the task's seed
   // decisions: what this package chose, local ones included; for the record
   virtual Result<Verdict> submit(const KernelPackage&, const std::vector<std::pair<std::string, std::string>>& decisions) = 0;
   virtual Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) = 0;

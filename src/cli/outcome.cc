@@ -29,6 +29,12 @@ std::string describe_run(const RunResult& r) {
     if (t->comparison == Comparison::same || t->comparison == Comparison::ambiguous)
       out = fmt::format("{}: {} against {}: {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
                         format_interval(t->speedup), final_floor(r), t->pairs);
+  } else if (r.confirmation && r.generation && r.confirmation->correct()) {  // a run without a reference
+    const auto& expert = r.generation->against_expert;
+    out = fmt::format(
+        "{}: confirmed correct{}", r.run_id,
+        expert ? fmt::format("; against the expert {} (95 % interval, {} pairs)", format_interval(expert->speedup), expert->pairs)
+               : std::string("; no expert runs here to time it against"));
   } else if (r.confirmation) {
     out = fmt::format("{}: nothing confirmed: {}: {}", r.run_id, name(r.confirmation->reason()), r.confirmation->detail());
   } else {

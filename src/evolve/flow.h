@@ -65,9 +65,9 @@ struct Flow {
 };
 
 // flow passes, in the order of run()
-Status survey(Flow&);  // reference, floor, evidence, knowledge: fills request
+Status survey(Flow&);                           // reference, floor, evidence, knowledge: fills request
 Result<std::optional<Plan>> first_plan(Flow&);  // none: the architect failed
-Status implement(Flow&, const Plan&);  // appends a branch (implement.cc)
+Status implement(Flow&, const Plan&);           // appends a branch (implement.cc)
 std::optional<Stop> stop_reason(const Flow&);
 Result<std::optional<Plan>> revise(Flow&);
 Status finish(Flow&);  // confirm, harvest, seal, promote, ledger (finish.cc)

@@ -41,7 +41,7 @@ class DeviceBaseMaker {
   // Both oracles on the same inputs; an error says where they differ. Public for the card's own test.
   Status hold_against_cpu(const AxisValues&, const GeneratorRule&);
   double cpu_seconds(const AxisValues&) const;  // of the oracle, estimated
-  bool uses_card(const AxisValues&) const;  // for this shape
+  bool uses_card(const AxisValues&) const;      // for this shape
 
  private:
   Status ready_oracle();
