@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agents/architect_brief.h"
 #include "agents/builtin_common.h"
 #include "agents/model_json.h"
@@ -64,7 +66,7 @@ Result<ModelReply> ModelArchitect::ask(const std::string& purpose, int revision,
     return dump(Json{{"reply", std::move(answer)}, {"use", use_to_json(reply->use)}});
   }));
   FORGE_TRY_ASSIGN(const Json j, parse_json(text, "journal"));
-  if (j.contains("error")) return fail(Code::crashed, "the architect did not answer: " + j["error"].get<std::string>());
+  if (j.contains("error")) return fail(Code::crashed, "the architect did not answer: " + dump(j["error"]));
   if (!j.contains("reply") || !j.contains("use")) return fail(Code::bad_input, "the journal's record of agent.ask has no reply");
   m_meter.used += use_from_json(j["use"]);
   return read_model_reply(dump(j["reply"]));
@@ -99,6 +101,11 @@ Result<std::optional<Plan>> ModelArchitect::converse(const std::string& purpose,
   asked.messages.push_back({.from_model = false, .blocks = {{.kind = Kind::text, .text = brief, .id = {}, .tool = {}}}});
   std::string wrong;
   for (int attempt = 0; attempt < kPlanTries; ++attempt) {
+    const TokenUse& used = m_meter.used;
+    const Budget& budget = m_options.budget;
+    if ((budget.tokens > 0 && used.total() >= budget.tokens) || (budget.dollars > 0 && used.dollars >= budget.dollars))
+      return fail(Code::crashed, "the architect's budget of tokens or dollars is spent");
+    if (budget.tokens > 0) asked.max_output = std::min(asked.max_output, budget.tokens - used.total());
     FORGE_TRY_ASSIGN(const ModelReply reply, ask(purpose, revision, attempt, asked));
     std::vector<ModelBlock> answers;
     wrong = "no tool was called; call propose_plan";

@@ -16,6 +16,7 @@ inline constexpr int kPlanTries = 5;
 struct ModelArchitectOptions {
   std::string instructions;             // the system prompt
   std::optional<Blueprint> vocabulary;  // of a coder that renders a template: plans may use nothing else
+  Budget budget;                        // tokens and dollars of the run: no further question once either is spent
   double seconds = 900;                 // of one question, retries included
 };
 std::unique_ptr<ArchitectureAgent> make_model_architect(std::unique_ptr<Model>, Journal&, Meter&, ModelArchitectOptions);

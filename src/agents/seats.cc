@@ -68,8 +68,9 @@ Result<std::unique_ptr<ArchitectureAgent>> seat_architect(const Paths& paths, co
   if (task.architect == k_builtin) return make_builtin_architect(*blueprint);
   FORGE_TRY_ASSIGN(auto model, seat_model(paths, task.architect, options.replay));
   FORGE_TRY_ASSIGN(std::string instructions, read_prompt(paths, task.plan_template ? "architect" : "architect-plain"));
-  return make_model_architect(std::move(model), journal, meter,
-                              {.instructions = std::move(instructions), .vocabulary = vocabulary, .seconds = k_model_seconds});
+  return make_model_architect(
+      std::move(model), journal, meter,
+      {.instructions = std::move(instructions), .vocabulary = vocabulary, .budget = task.budget, .seconds = k_model_seconds});
 }
 
 Result<std::unique_ptr<Driver>> seat_driver(const Paths& paths, const Task& task, Journal& journal, const SeatOptions& options) {
@@ -85,6 +86,13 @@ Result<std::unique_ptr<Driver>> seat_driver(const Paths& paths, const Task& task
 }  // namespace
 
 Status check_seats(const Paths& paths, const Task& task, const Machine& machine) {
+  if (!task.plan && task.architect != k_builtin)
+    return fail(Error{.code = Code::bad_input,
+                      .message = "in goal mode nobody decides, so no architect has a seat",
+                      .file = {},
+                      .line = 0,
+                      .field = "architect",
+                      .fix = "leave out --no-plan or --architect"});
   if (is_model_name(task.architect)) {
     FORGE_TRY(check_model(paths, task, task.architect));
   } else if (task.architect != k_builtin) {

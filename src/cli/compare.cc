@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "agents/seats.h"
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/table.h"
@@ -85,6 +86,10 @@ int compare_arms(Context& c, const CompareFlags& f) {
     if (!arm) return c.fail(arm.error());
     if (arm->name != "full") arms.push_back(std::move(*arm));
   }
+  // What can be known is said before the first run is paid for.
+  for (const std::string& op : f.ops)
+    for (const Arm& arm : arms)
+      if (const Status can = check_seats(c.paths, arm.apply(task_of(f, *machine, op, f.first)), *machine); !can) return c.fail(can.error());
   Json document;
   document["operators"] = f.ops, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
   document["budget"] = to_json_value(task_of(f, *machine, "", 1).budget);

@@ -202,10 +202,16 @@ void add_folder(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("submit", "hand in the kernel of an opened milestone, and go on to the next");
   sub->add_option("where", s->where, "the milestone's folder, or a run (default: this folder, else the last run)");
   CLI::Option* why = sub->add_option("--give-up", s->give_up, "end this milestone without a kernel: why");
-  sub->add_flag("--finish", s->finish, "end the run: confirm and seal the best that it has")->excludes(why);
-  sub->add_flag("--build", s->build, "no hand-in: build it, show its hot loop");
-  sub->add_flag("--check", s->check, "no hand-in: is it correct?");
-  sub->add_flag("--time", s->time, "no hand-in: time it, unchecked, against the best accepted in this branch");
+  // One of them at a time: they end a milestone, end the run, or only look.
+  std::vector<CLI::Option*> kinds{why};
+  kinds.push_back(sub->add_flag("--finish", s->finish, "end the run: confirm and seal the best that it has"));
+  kinds.push_back(sub->add_flag("--build", s->build, "no hand-in: build it, show its hot loop"));
+  kinds.push_back(sub->add_flag("--check", s->check, "no hand-in: is it correct?"));
+  kinds.push_back(sub->add_flag("--time", s->time, "no hand-in: time it, unchecked, against the best accepted in this branch"));
+  for (CLI::Option* one : kinds)
+    for (CLI::Option* other : kinds)
+      if (one != other) one->excludes(other);
+  why->check([](const std::string& text) { return text.empty() ? std::string("say why") : std::string(); });
   sub->footer(
       "Example:\n  forge submit\n  forge submit --give-up 'the plan needs more registers than there are'\nExit: 0 accepted, 1 rejected "
       "(and why), 4 interrupted.");

@@ -153,30 +153,34 @@ Result<Journal> Journal::open(const fs::path& file, Mode mode) {
   impl->file = file;
   impl->mode = mode;
   if (mode == Mode::memory) return Journal(std::move(impl));
-  if (mode == Mode::create) {
-    FORGE_TRY(make_dirs(file.parent_path()));
-    impl->fd = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
-    if (!impl->fd) return fail_errno("cannot start the journal", file.string(), errno);
-  } else {
-    FORGE_TRY_ASSIGN(std::string text, read_file(file));
-    FORGE_TRY_ASSIGN(Parsed parsed, parse(file, text));
-    impl->events = std::move(parsed.events);
-    impl->last_hash = parsed.last_hash;
-    if (mode == Mode::resume) {
-      impl->fd = Fd(::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
-      if (!impl->fd) return fail_errno("cannot go on with the journal", file.string(), errno);
-      if (parsed.good_bytes < text.size() && ftruncate(impl->fd.get(), static_cast<off_t>(parsed.good_bytes)) != 0)
-        return fail_errno("cannot drop the torn last line of", file.string(), errno);
-    }
-  }
-  // One writer at a time: a second process that resumes the same run is told so.
-  if (impl->fd && flock(impl->fd.get(), LOCK_EX | LOCK_NB) != 0)
+  // One writer at a time, and it holds the lock before it reads: what it goes on from, and cuts a torn line off, must not move.
+  const auto lock = [&]() -> Status {
+    if (flock(impl->fd.get(), LOCK_EX | LOCK_NB) == 0) return {};
     return fail(Error{.code = Code::io,
                       .message = "another forge process works on this run",
                       .file = file.string(),
                       .line = 0,
                       .field = {},
                       .fix = "wait for it, or stop it"});
+  };
+  if (mode == Mode::create) {
+    FORGE_TRY(make_dirs(file.parent_path()));
+    impl->fd = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+    if (!impl->fd) return fail_errno("cannot start the journal", file.string(), errno);
+    FORGE_TRY(lock());
+  } else {
+    if (mode == Mode::resume) {
+      impl->fd = Fd(::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+      if (!impl->fd && errno != ENOENT) return fail_errno("cannot go on with the journal", file.string(), errno);
+      if (impl->fd) FORGE_TRY(lock());
+    }
+    FORGE_TRY_ASSIGN(std::string text, read_file(file));
+    FORGE_TRY_ASSIGN(Parsed parsed, parse(file, text));
+    impl->events = std::move(parsed.events);
+    impl->last_hash = parsed.last_hash;
+    if (mode == Mode::resume && parsed.good_bytes < text.size() && ftruncate(impl->fd.get(), static_cast<off_t>(parsed.good_bytes)) != 0)
+      return fail_errno("cannot drop the torn last line of", file.string(), errno);
+  }
   return Journal(std::move(impl));
 }
 

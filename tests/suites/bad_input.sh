@@ -38,6 +38,10 @@ try 2 'no coder is called.*builtin, folder' "$forge" run softmax_f32 --coder nob
 try 2 'no architect is called' "$forge" run softmax_f32 --architect folder
 try 2 'no tokens are granted.*--tokens' "$forge" run softmax_f32 --coder openai:m@http://127.0.0.1:9
 try 3 'ANTHROPIC_API_KEY' env -u ANTHROPIC_API_KEY "$forge" run softmax_f32 --coder anthropic:m --tokens 1000
+try 2 'nobody decides' "$forge" run softmax_f32 --no-plan --architect openai:m@http://127.0.0.1:9
+try 2 'no coder is called' "$forge" compare softmax_f32 --arm coder=nobody
+try 2 'excludes|exclud' "$forge" submit --check --finish
+try 2 'say why' "$forge" submit --give-up ''
 try 2 'no part of an arm' "$forge" compare softmax_f32 --arm no-fun
 try 0 'forge run gemm_f32' "$forge" --help
 for c in doctor operators analyse run open submit status evolve replay suite check bench seal promote lineage runs show report kb selftest compare; do try 0 'Usage' "$forge" $c --help; done

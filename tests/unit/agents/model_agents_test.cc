@@ -35,7 +35,7 @@ std::string plan_json(const std::string& decision, const std::string& choice, co
 struct Architect {
   explicit Architect(std::vector<Result<ModelReply>> replies, bool vocabulary = true)
       : journal(*Journal::open("", Journal::Mode::memory)), model(new ScriptedModel(std::move(replies))) {
-    ModelArchitectOptions options{.instructions = "decide", .vocabulary = {}, .seconds = 60};
+    ModelArchitectOptions options{.instructions = "decide", .vocabulary = {}, .budget = {}, .seconds = 60};
     if (vocabulary) options.vocabulary = toy_blueprint();
     agent = make_model_architect(std::unique_ptr<Model>(model), journal, meter, std::move(options));
   }
@@ -79,6 +79,18 @@ TEST(ModelArchitect, TriesAreLimitedAndThenTheAgentHasFailed) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, Code::crashed);
   EXPECT_EQ(a.model->left(), 2u);
+}
+
+TEST(ModelArchitect, NoQuestionIsAskedBeyondTheBudget) {
+  auto* model = new ScriptedModel({says("no"), says("no"), says("no")});
+  Journal journal = *Journal::open("", Journal::Mode::memory);
+  Meter meter;
+  ModelArchitectOptions options{.instructions = "decide", .vocabulary = {}, .budget = {}, .seconds = 60};
+  options.budget.tokens = 150;  // a reply costs 110
+  auto agent = make_model_architect(std::unique_ptr<Model>(model), journal, meter, std::move(options));
+  EXPECT_EQ(agent->plan(toy_plan_request()).error().code, Code::crashed);
+  EXPECT_EQ(model->asked.size(), 2u);
+  EXPECT_EQ(model->asked[1].max_output, 40);
 }
 
 TEST(ModelArchitect, AnEntryThatDoesNotApplyCannotBeCited) {
