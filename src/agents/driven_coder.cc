@@ -10,6 +10,7 @@
 #include "agents/tool_arguments.h"
 #include "agents/tool_results.h"
 #include "agents/tools.h"
+#include "agents/use_json.h"
 #include "core/json_reader.h"
 #include "util/hash.h"
 #include "util/progress.h"
@@ -29,10 +30,7 @@ Json turn_to_json(const Turn& t) {
   if (t.finish) out["finish"] = true;
   out["why"] = t.why;
   out["said"] = t.said;
-  const TokenUse& u = t.use;
-  out["use"] = {
-      {"input", u.input}, {"cache_read", u.cache_read}, {"cache_write", u.cache_write}, {"output", u.output}, {"dollars", u.dollars}};
-  if (u.estimated) out["use"]["estimated"] = true;
+  out["use"] = to_json_value(t.use);
   return out;
 }
 
@@ -51,13 +49,7 @@ Result<Turn> read_turn(const std::string& text) {
     call.need("arguments", c.arguments);
     t.calls.push_back(std::move(c));
   }
-  JsonReader use = reader.need_object("use");
-  use.need("input", t.use.input);
-  use.need("cache_read", t.use.cache_read);
-  use.need("cache_write", t.use.cache_write);
-  use.need("output", t.use.output);
-  use.need("dollars", t.use.dollars);
-  use.maybe("estimated", t.use.estimated);
+  read_use(reader.need_object("use"), t.use);
   FORGE_TRY(reader.finish());
   return t;
 }
@@ -85,10 +77,7 @@ class DrivenCoder final : public CodingAgent {
   Result<Turn> ask_driver(const Assignment&, const std::vector<Exchange>&);
   Result<ToolResult> answer(Workbench&, const Assignment&, const ToolCall&);
   Status settle(const Assignment&, const std::vector<Exchange>& so_far);
-  std::int64_t tokens_left() const { return std::max<std::int64_t>(0, m_budget.tokens - m_meter.used.total()); }
-  bool tokens_spent() const {
-    return m_driver->uses_tokens() && (tokens_left() == 0 || (m_budget.dollars > 0 && m_meter.used.dollars >= m_budget.dollars));
-  }
+  bool tokens_spent() const { return m_driver->uses_tokens() && m_meter.spent(m_budget); }
 
   std::unique_ptr<Driver> m_driver;
   Journal& m_journal;
@@ -120,7 +109,7 @@ Result<Assignment> DrivenCoder::assign(Workbench& bench) {
 Result<Turn> DrivenCoder::ask_driver(const Assignment& assignment, const std::vector<Exchange>& so_far) {
   m_asked = m_live = true;
   Assignment now = assignment;
-  now.tokens_left = tokens_left();
+  now.tokens_left = m_meter.tokens_left(m_budget);
   Result<Turn> asked = m_driver->next(now, so_far);
   if (!asked) {
     if (asked.error().code == Code::interrupted || stop_requested())

@@ -4,6 +4,7 @@
 // lose: a resumed run reads the recorded turns, and asks the driver only where the record ends. Drivers: a model over HTTP, a command
 // line agent over MCP, a folder that a person works in, and a script for tests.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -70,6 +71,8 @@ class Driver {
 // Tokens and dollars of all agents of a run, from its recorded turns.
 struct Meter {
   TokenUse used;
+  std::int64_t tokens_left(const Budget& b) const { return std::max<std::int64_t>(0, b.tokens - used.total()); }
+  bool spent(const Budget& b) const { return tokens_left(b) == 0 || (b.dollars > 0 && used.dollars >= b.dollars); }
 };
 
 // Drives the workbench: brief, turns, tool calls, until the milestone is over. `workspace`: "" on a replay.

@@ -9,6 +9,7 @@
 #include "agents/builtin_common.h"
 #include "agents/model_json.h"
 #include "agents/plan_tool.h"
+#include "agents/use_json.h"
 #include "core/json_io.h"
 #include "util/hash.h"
 
@@ -63,12 +64,16 @@ Result<ModelReply> ModelArchitect::ask(const std::string& purpose, int revision,
     if (!reply && reply.error().code == Code::interrupted) return tl::unexpected(reply.error());
     if (!reply) return dump(Json{{"error", reply.error().text()}});
     FORGE_TRY_ASSIGN(Json answer, parse_json(model_reply_to_json(*reply), "reply"));
-    return dump(Json{{"reply", std::move(answer)}, {"use", use_to_json(reply->use)}});
+    return dump(Json{{"reply", std::move(answer)}, {"use", to_json_value(reply->use)}});
   }));
   FORGE_TRY_ASSIGN(const Json j, parse_json(text, "journal"));
   if (j.contains("error")) return fail(Code::crashed, "the architect did not answer: " + dump(j["error"]));
   if (!j.contains("reply") || !j.contains("use")) return fail(Code::bad_input, "the journal's record of agent.ask has no reply");
-  m_meter.used += use_from_json(j["use"]);
+  TokenUse use;
+  JsonReader reader(j["use"], "journal");
+  read_use(reader, use);
+  FORGE_TRY(reader.finish());
+  m_meter.used += use;
   return read_model_reply(dump(j["reply"]));
 }
 
@@ -101,11 +106,8 @@ Result<std::optional<Plan>> ModelArchitect::converse(const std::string& purpose,
   asked.messages.push_back({.from_model = false, .blocks = {{.kind = Kind::text, .text = brief, .id = {}, .tool = {}}}});
   std::string wrong;
   for (int attempt = 0; attempt < kPlanTries; ++attempt) {
-    const TokenUse& used = m_meter.used;
-    const Budget& budget = m_options.budget;
-    if ((budget.tokens > 0 && used.total() >= budget.tokens) || (budget.dollars > 0 && used.dollars >= budget.dollars))
-      return fail(Code::crashed, "the architect's budget of tokens or dollars is spent");
-    if (budget.tokens > 0) asked.max_output = std::min(asked.max_output, budget.tokens - used.total());
+    if (m_meter.spent(m_options.budget)) return fail(Code::crashed, "the architect's budget of tokens or dollars is spent");
+    asked.max_output = std::min(asked.max_output, m_meter.tokens_left(m_options.budget));
     FORGE_TRY_ASSIGN(const ModelReply reply, ask(purpose, revision, attempt, asked));
     std::vector<ModelBlock> answers;
     wrong = "no tool was called; call propose_plan";

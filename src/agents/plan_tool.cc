@@ -58,18 +58,4 @@ Result<Plan> read_proposed_plan(const std::string& arguments, const PlanRequest&
   return plan;
 }
 
-Json use_to_json(const TokenUse& u) {
-  return Json{
-      {"input", u.input}, {"cache_read", u.cache_read}, {"cache_write", u.cache_write}, {"output", u.output}, {"dollars", u.dollars}};
-}
-
-TokenUse use_from_json(const Json& j) {
-  TokenUse u;
-  if (!j.is_object()) return u;
-  u.input = j.value("input", std::int64_t(0)), u.cache_read = j.value("cache_read", std::int64_t(0));
-  u.cache_write = j.value("cache_write", std::int64_t(0)), u.output = j.value("output", std::int64_t(0));
-  u.dollars = j.value("dollars", 0.0);
-  return u;
-}
-
 }  // namespace forge

@@ -14,7 +14,4 @@ std::vector<ModelTool> plan_tools(bool may_end);  // propose_plan, and on a revi
 // The fields that are the run's own (format, operator, target, revision) are filled in. The error names the field.
 Result<Plan> read_proposed_plan(const std::string& arguments, const PlanRequest&, int revision);
 
-Json use_to_json(const TokenUse&);
-TokenUse use_from_json(const Json&);
-
 }  // namespace forge

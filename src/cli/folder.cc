@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/standing.h"
-#include "device/cpu.h"
+#include "cli/task_flags.h"
 #include "evolve/evolve.h"
 #include "util/progress.h"
 
@@ -19,12 +19,8 @@ namespace forge {
 
 namespace {
 
-struct OpenFlags {
-  std::string op, target, reference = "expert", architect = "builtin", folder;
-  double goal = -1, gate_seconds = 0;
-  int candidates = 0;
-  std::int64_t seed = -1, tokens = 0;
-  bool no_knowledge = false;
+struct OpenFlags : TaskFlags {
+  std::string folder;
 };
 
 struct SubmitFlags {
@@ -35,25 +31,9 @@ struct SubmitFlags {
   }
 };
 
-Result<Task> make_task(const Context& c, const OpenFlags& f) {
-  FORGE_TRY_ASSIGN(const Config config, read_config(c.paths.home));
-  Task task;
-  task.operator_name = f.op;
-  task.reference = f.reference;
-  task.budget = config.budget;
+Result<Task> task_by_hand(const Context& c, const OpenFlags& f) {
+  FORGE_TRY_ASSIGN(Task task, make_task(c, f));
   task.budget.wall_seconds = 1e9;  // a person's evenings are not the run's
-  task.goal = f.goal >= 0 ? f.goal : config.goal;
-  task.seed = f.seed >= 0 ? static_cast<std::uint64_t>(f.seed) : config.seed;
-  task.target = !f.target.empty() ? f.target : config.target;
-  if (task.target.empty()) {
-    FORGE_TRY_ASSIGN(const TargetSpec native, native_cpu_target());
-    task.target = native.name;
-  }
-  if (f.candidates) task.budget.candidates = f.candidates;
-  if (f.gate_seconds > 0) task.budget.gate_seconds = f.gate_seconds;
-  task.budget.tokens = f.tokens;
-  task.knowledge = !f.no_knowledge;
-  task.architect = f.architect;
   task.coder = kFolderSeat;
   if (!f.folder.empty()) task.coder += ":" + fs::absolute(f.folder).lexically_normal().string();
   return task;
@@ -176,22 +156,15 @@ void add_folder(CLI::App& app, Action& action) {
   CLI::App* open = app.add_subcommand("open", "begin a run in which you write the kernels: lays the first milestone out in a folder");
   open->add_option("operator", o->op, "an operator (`forge operators` lists them)")->required();
   open->add_option("--folder", o->folder, "where milestones are laid out (default: in the run's own folder)");
-  open->add_option("--target", o->target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
   open->add_option("--reference", o->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER, or none");
-  open->add_option("--goal", o->goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
-  open->add_option("--candidates", o->candidates, "budget of hand-ins")->check(CLI::PositiveNumber);
-  open->add_option("--gate-seconds", o->gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
-  open->add_option("--seed", o->seed, "of the architect")->check(CLI::NonNegativeNumber);
-  open->add_option("--architect", o->architect, "who decides, as for `forge run`")->capture_default_str();
-  open->add_option("--tokens", o->tokens, "budget of tokens, for an architect that is a model")->check(CLI::PositiveNumber);
-  open->add_flag("--no-knowledge", o->no_knowledge, "retrieve no entries");
+  add_task_flags(*open, *o);
   open->footer(
       "Example:\n  forge open softmax_f32 --folder ~/softmax\nThen write the kernel in the folder that is named, and: forge submit");
   open->callback([o, &action] {
     action = [o](Context& c) -> int {
       auto store = c.store();
       if (!store) return c.fail(store.error());
-      const auto task = make_task(c, *o);
+      const auto task = task_by_hand(c, *o);
       if (!task) return c.fail(task.error());
       const auto result = start_run(c.paths, *store, *task, sayer(c));
       return result ? conclude(c, *store, *result, std::nullopt) : c.fail(result.error());

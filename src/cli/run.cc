@@ -8,69 +8,30 @@
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/table.h"
+#include "cli/task_flags.h"
 #include "core/json_io.h"
-#include "device/cpu.h"
 #include "evolve/evolve.h"
 
 namespace forge {
 
 namespace {
 
-struct RunFlags {
-  std::string op, target, reference = "expert", resume;
-  double goal = -1;
-  int candidates = 0, generations = 3;
-  double gate_seconds = 0, wall_seconds = 0;
-  std::int64_t seed = -1;
-  bool no_revise = false, no_knowledge = false, no_plan = false, no_disassembly = false, no_template = false, show_reference = false;
-  std::string architect = "builtin", coder = "builtin";
-  std::int64_t tokens = 0;
-  double dollars = 0;
+struct RunFlags : TaskFlags {
+  std::string resume;
+  int generations = 3;
 };
 
 void add_flags(CLI::App& app, RunFlags& f) {
-  app.add_option("--target", f.target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
-  app.add_option("--goal", f.goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
-  app.add_option("--candidates", f.candidates, "budget of hand-ins")->check(CLI::PositiveNumber);
-  app.add_option("--gate-seconds", f.gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
+  add_task_flags(app, f);
   app.add_option("--wall-seconds", f.wall_seconds, "budget of wall time")->check(CLI::PositiveNumber);
-  app.add_option("--seed", f.seed, "of the agents; the judge's seeds come from the operating system")->check(CLI::NonNegativeNumber);
-  app.add_option("--architect", f.architect, "who decides: builtin, anthropic:MODEL, openai:MODEL[@URL]")->capture_default_str();
   app.add_option("--coder", f.coder, "who builds: the same, command:NAME (docs/agents.md) or folder (see `forge open`)")
       ->capture_default_str();
-  app.add_option("--tokens", f.tokens, "budget of tokens, for agents that are models")->check(CLI::PositiveNumber);
   app.add_option("--dollars", f.dollars, "budget of dollars, by the prices in models.toml")->check(CLI::PositiveNumber);
   app.add_flag("--no-plan", f.no_plan, "goal mode: nobody decides, the coder is only asked for a faster kernel; no knowledge");
   app.add_flag("--no-disassembly", f.no_disassembly, "agents see no instruction mix and no listing");
   app.add_flag("--no-template", f.no_template, "an architect that is a model is not told how plans are built up");
   app.add_flag("--show-reference", f.show_reference, "the coder reads the reference (gen:ID or package:FOLDER only)");
   app.add_flag("--no-revise", f.no_revise, "first plan only");
-  app.add_flag("--no-knowledge", f.no_knowledge, "retrieve no entries");
-}
-
-Result<Task> make_task(const Context& c, const RunFlags& f) {
-  FORGE_TRY_ASSIGN(const Config config, read_config(c.paths.home));
-  Task task;
-  task.operator_name = f.op;
-  task.reference = f.reference;
-  task.budget = config.budget;
-  task.goal = f.goal >= 0 ? f.goal : config.goal;
-  task.seed = f.seed >= 0 ? static_cast<std::uint64_t>(f.seed) : config.seed;
-  task.target = !f.target.empty() ? f.target : config.target;
-  if (task.target.empty()) {
-    FORGE_TRY_ASSIGN(const TargetSpec native, native_cpu_target());
-    task.target = native.name;
-  }
-  if (f.candidates) task.budget.candidates = f.candidates;
-  if (f.gate_seconds > 0) task.budget.gate_seconds = f.gate_seconds;
-  if (f.wall_seconds > 0) task.budget.wall_seconds = f.wall_seconds;
-  task.revise = !f.no_revise;
-  task.knowledge = !f.no_knowledge;
-  task.plan = !f.no_plan, task.disassembly = !f.no_disassembly, task.plan_template = !f.no_template;
-  task.show_reference = f.show_reference;
-  task.architect = f.architect, task.coder = f.coder;
-  task.budget.tokens = f.tokens, task.budget.dollars = f.dollars;
-  return task;
 }
 
 int after_run(const Context& c, const RunResult& r) {

@@ -32,8 +32,7 @@ bool budget_spent(const Flow& flow, double reserved) {
   const Spent s = spent(flow);
   const double reserve = (3 + reserved) * flow.desk.mean_hand_in_seconds();
   return s.candidates >= budget.candidates || s.gate_seconds + reserve >= budget.gate_seconds ||
-         s.wall_seconds + reserve >= budget.wall_seconds || (s.tokens > 0 && s.tokens >= budget.tokens) ||
-         (budget.dollars > 0 && s.dollars >= budget.dollars);
+         s.wall_seconds + reserve >= budget.wall_seconds || ((s.tokens > 0 || s.dollars > 0) && flow.parts.meter->spent(budget));
 }
 
 Result<std::vector<Diagnostic>> FlowLab::time(const std::vector<KernelPackage>& packages) { return m_flow.desk.time("lab", "", packages); }

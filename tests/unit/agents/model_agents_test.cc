@@ -36,6 +36,7 @@ struct Architect {
   explicit Architect(std::vector<Result<ModelReply>> replies, bool vocabulary = true)
       : journal(*Journal::open("", Journal::Mode::memory)), model(new ScriptedModel(std::move(replies))) {
     ModelArchitectOptions options{.instructions = "decide", .vocabulary = {}, .budget = {}, .seconds = 60};
+    options.budget.tokens = 1000000;
     if (vocabulary) options.vocabulary = toy_blueprint();
     agent = make_model_architect(std::unique_ptr<Model>(model), journal, meter, std::move(options));
   }
