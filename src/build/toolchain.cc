@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "util/process.h"
 #include "util/text.h"
@@ -80,6 +81,37 @@ void add_program(Toolchain& t, const fs::path& path) {
   add_libraries(t, target);
 }
 
+// A distribution or an administrator may put a script in PATH that runs the compiler proper from elsewhere, where a sandbox cannot
+// follow. Such a script is asked what it runs: `option` has the compiler print `mark` and a path.
+Result<std::string> printed_path(const fs::path& script, const std::vector<std::string>& options, std::string_view mark) {
+  std::vector<std::string> argv = {script.string()};
+  argv.insert(argv.end(), options.begin(), options.end());
+  FORGE_TRY_ASSIGN(const std::string said, ask(argv));
+  for (const std::string& line : split(said, '\n'))
+    if (line.starts_with(mark)) return real(trim(line.substr(mark.size())));
+  return std::string();
+}
+
+bool is_script(const fs::path& program) {
+  std::ifstream file(program);
+  return file.get() == '#' && file.get() == '!';
+}
+
+Result<fs::path> behind_script(const fs::path& program) {
+  if (!is_script(program)) return program;
+  FORGE_TRY_ASSIGN(const std::string gcc, printed_path(program, {"-E", "-v", "-x", "c++", "/dev/null"}, "COLLECT_GCC="));
+  if (!gcc.empty()) return fs::path(gcc);
+  FORGE_TRY_ASSIGN(const std::string clang, printed_path(program, {"-v"}, "InstalledDir: "));
+  return clang.empty() ? program : fs::path(clang) / "clang++";
+}
+
+// The top folder of the toolkit.
+Result<fs::path> toolkit_of(const fs::path& nvcc) {
+  if (!is_script(nvcc)) return fs::path(real(nvcc)).parent_path().parent_path();
+  FORGE_TRY_ASSIGN(const std::string top, printed_path(nvcc, {"-dryrun", "-x", "cu", "-c", "/dev/null", "-o", "/dev/null"}, "#$ TOP="));
+  return top.empty() ? fs::path(real(nvcc)).parent_path().parent_path() : fs::path(top);
+}
+
 Status add_gcc(Toolchain& t) {
   const std::string gcc = t.program.string();
   FORGE_TRY_ASSIGN(const std::string cc1plus, ask({gcc, "-print-prog-name=cc1plus"}));
@@ -107,8 +139,9 @@ bool is_toolkit_header(const std::string& name) {
 
 }  // namespace
 
-Result<Toolchain> probe_toolchain(const fs::path& program) {
+Result<Toolchain> probe_toolchain(const fs::path& found) {
   Toolchain t;
+  FORGE_TRY_ASSIGN(const fs::path program, behind_script(found));
   t.program = program;
   FORGE_TRY_ASSIGN(const std::string version, ask({program.string(), "--version"}));
   t.version = trim(split(version, '\n').front());
@@ -132,8 +165,8 @@ Result<Toolchain> probe_toolchain(const fs::path& program) {
 }
 
 Result<Toolchain> probe_cuda_toolchain(const fs::path& nvcc) {
-  const fs::path program = real(nvcc);
-  const fs::path top = program.parent_path().parent_path();
+  FORGE_TRY_ASSIGN(const fs::path top, toolkit_of(nvcc));
+  const fs::path program = top / "bin/nvcc";
   for (const char* part : {"bin/nvcc", "bin/ptxas", "bin/cudafe++", "bin/fatbinary", "nvvm/bin/cicc", "nvvm/libdevice"})
     if (std::error_code error; !fs::exists(top / part, error))
       return fail(Code::unsupported, fmt::format("{} is no whole CUDA toolkit: there is no {}", top.string(), (top / part).string()),

@@ -9,7 +9,7 @@
 namespace forge {
 
 struct Toolchain {
-  fs::path program;     // as found in PATH
+  fs::path program;     // as found in PATH; behind a script there, what the script runs
   std::string version;  // first line of --version
   bool clang = false;
   fs::path host;                     // nvcc's preprocessor; empty for the others

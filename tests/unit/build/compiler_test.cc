@@ -203,5 +203,21 @@ TEST(FindCompiler, NothingInPathIsSaid) {
   EXPECT_NE(c.error().fix.find("apt-get install"), std::string::npos);
 }
 
+// A script in PATH that runs the compiler from elsewhere: a sandbox shows the compiler, it cannot show what a script will run.
+TEST(FindCompiler, AScriptLeadsToTheCompilerBehindIt) {
+  for (const char* name : {"g++", "clang++"}) {
+    const fs::path program = find_program(name);
+    if (program.empty()) continue;
+    const auto folder = TempDir::make("forge-script");
+    const fs::path script = folder->path() / name;
+    ASSERT_TRUE(write_file_atomic(script, "#!/bin/sh\nexec " + program.string() + " \"$@\"\n"));
+    fs::permissions(script, fs::perms::owner_all);
+    const auto with = make_cpu_compiler(script);
+    ASSERT_TRUE(with) << with.error().text();
+    const auto built = build_toy(kToySource, kToyPlan, **with);
+    EXPECT_TRUE(built) << said(built);
+  }
+}
+
 }  // namespace
 }  // namespace forge

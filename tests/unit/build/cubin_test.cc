@@ -77,6 +77,21 @@ class Cubin : public ::testing::Test {
   Compiler* compiler = nullptr;
 };
 
+// As CompilerTest's for g++: the script lies in a folder that looks like a toolkit's, as in /usr/local.
+TEST_F(Cubin, AScriptLeadsToTheToolkitBehindIt) {
+  const fs::path nvcc = find_program("nvcc").empty() ? "/usr/local/cuda/bin/nvcc" : find_program("nvcc");
+  const auto folder = TempDir::make("forge-script");
+  const fs::path script = folder->path() / "bin/nvcc";
+  fs::create_directories(script.parent_path());
+  ASSERT_TRUE(write_file_atomic(script, "#!/bin/sh\nexec " + nvcc.string() + " \"$@\"\n"));
+  fs::permissions(script, fs::perms::owner_all);
+  const auto with = make_cuda_compiler(script);
+  ASSERT_TRUE(with) << with.error().text();
+  KernelPackage p{.source_name = "kernel.cu", .source = kernel("", "  p.y[i] = p.x[i];\n"), .plan_text = kPlan, .origin = "test"};
+  const Built built = Builder(**with, {}).build(p, scale_definition(), *find_target("cuda:sm_90a"));
+  EXPECT_TRUE(built) << said(built);
+}
+
 TEST_F(Cubin, HonestOnesAreAdmitted) {
   const std::map<std::string, std::string> honest = {
       {"constant table, __sinf, shared memory", kernel("__constant__ float table[4] = {1, 2, 3, 4};\n",
