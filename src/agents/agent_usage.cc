@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/json_io.h"
+#include "util/text.h"
 
 namespace forge {
 
@@ -48,7 +49,7 @@ double dollars(const Json& j, const char* key) {
 }
 std::string text(const Json& j, const char* key) {
   const Json& v = at(j, key);
-  return v.is_string() ? v.get<std::string>().substr(0, 500) : std::string();
+  return v.is_string() ? utf8_head(v.get_ref<const std::string&>(), 500) : std::string();
 }
 // In all of `total` tokens of a prompt, what came from the cache and what did not.
 TokenUse prompt(std::int64_t total, std::int64_t cache_read, std::int64_t cache_write) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/json_io.h"
+#include "util/text.h"
 
 namespace forge {
 
@@ -44,7 +45,7 @@ void add_evidence(std::string& out, const std::string& title, const Evidence& e)
     out += "\n";
   }
   for (std::size_t i = 0; i < e.mix.loops.size() && i < 2; ++i)
-    out += fmt::format("```\n{}\n```\n", e.mix.loops[i].listing.substr(0, k_listing));
+    out += fmt::format("```\n{}\n```\n", utf8_head(e.mix.loops[i].listing, k_listing));
 }
 
 void add_knowledge(std::string& out, const std::vector<Retrieved>& known) {
@@ -53,7 +54,7 @@ void add_knowledge(std::string& out, const std::vector<Retrieved>& known) {
   for (const Retrieved& r : known) {
     const std::string& mechanism = r.entry.mechanism;
     out += fmt::format("- {} ({}{}): {}\n", r.entry.id, name(r.state), r.effect != 1 ? fmt::format(", {:.2f}x in its probe", r.effect) : "",
-                       mechanism.substr(0, 400));
+                       utf8_head(mechanism, 400));
     for (const Advice& a : r.advice) out += fmt::format("  - advises {} = {}: {}\n", a.decision, a.value, a.because);
     for (const auto& limit : r.entry.limitations) out += fmt::format("  - limit: {}\n", limit);
   }
@@ -102,8 +103,8 @@ std::string trajectory_brief(const ReviseRequest& request) {
                        b.reverted ? ", reverted" : "", request.plans[i].reason);
     for (const HandIn& h : b.hand_ins)
       out += fmt::format("- {}: {}{} {}\n", h.milestone, name(h.reason), h.speedup > 0 ? fmt::format(" {:.3f}x", h.speedup) : "",
-                         h.detail.substr(0, 300));
-    for (const MilestoneOutcome& m : b.milestones) out += fmt::format("- {} {} {}\n", m.id, name(m.end), m.why.substr(0, 300));
+                         utf8_head(h.detail, 300));
+    for (const MilestoneOutcome& m : b.milestones) out += fmt::format("- {} {} {}\n", m.id, name(m.end), utf8_head(m.why, 300));
   }
   if (!request.plans.empty()) out += "\n# The last plan\n```json\n" + plan_to_json(request.plans.back()) + "\n```\n";
   out += fmt::format("\n# The best kernel: {:.3f}x of the reference\n", request.global_best_speedup);

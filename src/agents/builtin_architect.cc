@@ -417,8 +417,9 @@ Result<std::optional<Plan>> BuiltinArchitect::revise(const ReviseRequest& reques
   plan.revision = static_cast<int>(request.plans.size());
   plan.restart_at = static_cast<int>(kept);
   const Diagnosis diagnosis = diagnose(seen);
-  plan.reason = step ? fmt::format("the best kernel ({:.2f}x) waits for {}: {}; changed: {}", request.global_best_speedup,
-                                   diagnosis.limiter, diagnosis.text, listed(step->changes))
+  const std::string best = request.global_best_speedup > 0 ? fmt::format("the best kernel ({:.2f}x)", request.global_best_speedup)
+                                                           : "nothing is accepted yet; the reference";
+  plan.reason = step ? fmt::format("{} waits for {}: {}; changed: {}", best, diagnosis.limiter, diagnosis.text, listed(step->changes))
                      : "no structural change gains around the best kernel, or none can be tried in time; its local decisions are tuned";
   plan.avoided = first.avoided;
   plan.avoided.insert(plan.avoided.end(), request.failures.begin(), request.failures.end());

@@ -39,7 +39,7 @@ std::string prompt_of(const CommandTemplate& agent, const Assignment& a, const s
     text += "\nYou were interrupted. So far in this milestone:\n\n";
     for (const Exchange& e : so_far)
       for (std::size_t i = 0; i < e.turn.calls.size() && i < e.results.size(); ++i)
-        text += fmt::format("- {}: {}\n", e.turn.calls[i].tool, e.results[i].text.substr(0, 600));
+        text += fmt::format("- {}: {}\n", e.turn.calls[i].tool, utf8_head(e.results[i].text, 600));
   }
   return text + "\n" + a.brief;
 }
@@ -211,7 +211,7 @@ Turn CommandSession::ended(const std::string& why) {
   if (!by_itself && m_settings.agent.usage != UsageFormat::none) turn.use.estimated = true;  // what it would have said at its end
   turn.why = fmt::format("{}: {}", m_settings.agent.title, by_itself && why.empty() ? m_process->how_it_ended() : why);
   const std::string words = trim(m_usage->last_words());
-  if (!words.empty()) turn.why += fmt::format(", its last words: {}", words.substr(0, 300));
+  if (!words.empty()) turn.why += fmt::format(", its last words: {}", utf8_head(words, 300));
   turn.said = dump(Json{{"start", Json::parse(m_said.empty() ? "null" : m_said)},
                         {"end", m_process->how_it_ended()},
                         {"stopped", !by_itself},

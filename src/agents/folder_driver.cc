@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agents/folder_driver.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include "agents/workspace_files.h"
 #include "core/json_reader.h"
@@ -150,6 +152,20 @@ Result<FolderTag> read_folder_tag(const fs::path& folder) {
   reader.need("attempt", tag.attempt);
   FORGE_TRY(reader.finish());
   return tag;
+}
+
+Result<Fd> hold_folder(const fs::path& folder) {
+  const fs::path file = folder / kTag;
+  Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return Fd();  // not laid out yet: there is nothing to hand in from
+  if (!fd) return fail_errno("cannot open", file.string(), errno);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  return fail(Error{.code = Code::io,
+                    .message = "another forge process works on this milestone",
+                    .file = folder.string(),
+                    .line = 0,
+                    .field = {},
+                    .fix = "wait for it, or stop it"});
 }
 
 Status leave_request(const fs::path& folder, const FolderRequest& r) {

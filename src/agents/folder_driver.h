@@ -32,6 +32,8 @@ struct FolderRequest {
   std::string action = "submit";  // a tool: "submit", "check", "build", "time" (against the branch's best); or "give_up", "finish"
   std::string why;
 };
+// Held while a person's command works on a milestone, so that no two leave a request at once. Released with the descriptor.
+Result<Fd> hold_folder(const fs::path& folder);
 Status leave_request(const fs::path& folder, const FolderRequest&);
 void withdraw_request(const fs::path& folder);
 

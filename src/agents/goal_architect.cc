@@ -67,7 +67,7 @@ Result<std::optional<Plan>> GoalArchitect::revise(const ReviseRequest& request) 
   int failures = 0;
   for (auto b = request.branches.rbegin(); b != request.branches.rend(); ++b, ++failures)
     if (!b->milestones.empty() && b->milestones.back().end == MilestoneEnd::accepted) break;
-  if (failures >= k_failures || request.plans.empty()) return std::optional<Plan>();
+  if (failures >= k_failures || request.plans.empty() || request.branches.empty()) return std::optional<Plan>();
   Plan plan = request.plans.back();
   const BranchOutcome& last = request.branches.back();
   std::size_t accepted = 0;

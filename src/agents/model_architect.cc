@@ -34,10 +34,7 @@ class ModelArchitect final : public ArchitectureAgent {
   Result<std::optional<Plan>> revise(const ReviseRequest& request) override {
     const std::string brief = architect_brief(request.first, vocabulary()) + "\n" + trajectory_brief(request);
     const int next = request.plans.empty() ? 0 : request.plans.back().revision + 1;
-    auto plan = converse("revise", request.first, brief, next, true);
-    // Without a further plan the run ends with what it has; a resume that is wanted has an error that stops it.
-    if (!plan && plan.error().code == Code::crashed) return std::optional<Plan>();
-    return plan;
+    return converse("revise", request.first, brief, next, true);
   }
 
  private:

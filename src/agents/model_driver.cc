@@ -7,6 +7,7 @@
 
 #include "agents/model_json.h"
 #include "agents/tools.h"
+#include "util/text.h"
 
 namespace forge {
 
@@ -81,7 +82,7 @@ Result<Turn> ModelDriver::next(const Assignment& assignment, const std::vector<E
   if (reply.end == ModelReply::End::refusal || second) {
     turn.ended = true;
     turn.why = fmt::format("{}: {}", reply.end == ModelReply::End::refusal ? "the model refused" : "the model stopped calling tools",
-                           words.substr(0, 200));
+                           utf8_head(words, 200));
   }
   return turn;
 }

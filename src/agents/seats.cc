@@ -105,6 +105,13 @@ Status check_seats(const Paths& paths, const Task& task, const Machine& machine)
   } else if (task.coder != k_builtin && !is_folder_seat(task.coder)) {
     return fail(unknown("coder", task.coder, "builtin, folder, anthropic:MODEL, openai:MODEL[@URL], command:NAME[@MODEL]"));
   }
+  if (is_folder_seat(task.coder) && task.coder != kFolderSeat && !folder_base(task.coder, {}).is_absolute())
+    return fail(Error{.code = Code::bad_input,
+                      .message = fmt::format("'{}' names no folder", task.coder),
+                      .file = {},
+                      .line = 0,
+                      .field = "coder",
+                      .fix = "folder, or folder:PATH with an absolute path"});
   if (task.show_reference && !task.reference.starts_with("gen:") && !task.reference.starts_with("package:"))
     return fail(Error{.code = Code::bad_input,
                       .message = "an expert's source is shown to nobody",

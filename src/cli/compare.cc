@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/table.h"
+#include "cli/task_flags.h"
 #include "gate/gate.h"
 #include "util/progress.h"
 
@@ -75,47 +76,69 @@ Json row_of(const ArmRun& r) {
   return row;
 }
 
-int compare_arms(Context& c, const CompareFlags& f) {
-  auto store = c.store();
-  if (!store) return c.fail(store.error());
-  const auto machine = c.machine("");
-  if (!machine) return c.fail(machine.error());
+// "full" first, then each arm once.
+Result<std::vector<Arm>> read_arms(const CompareFlags& f) {
   std::vector<Arm> arms(1, Arm{.name = "full", .parts = {}});
   for (const std::string& text : f.arms) {
-    auto arm = parse_arm(text);
-    if (!arm) return c.fail(arm.error());
-    if (arm->name != "full") arms.push_back(std::move(*arm));
+    FORGE_TRY_ASSIGN(Arm arm, parse_arm(text));
+    if (std::any_of(arms.begin(), arms.end(), [&](const Arm& a) { return a.name == arm.name; }))
+      return fail(Error{.code = Code::bad_input,
+                        .message = arm.name == "full" ? "the full run always takes part" : fmt::format("'{}' is named twice", arm.name),
+                        .file = {},
+                        .line = 0,
+                        .field = "arm",
+                        .fix = "name each arm once"});
+    arms.push_back(std::move(arm));
   }
-  // What can be known is said before the first run is paid for.
-  for (const std::string& op : f.ops)
-    for (const Arm& arm : arms)
-      if (const Status can = check_seats(c.paths, arm.apply(task_of(f, *machine, op, f.first)), *machine); !can) return c.fail(can.error());
-  Json document;
-  document["operators"] = f.ops, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
-  document["budget"] = to_json_value(task_of(f, *machine, "", 1).budget);
-  document["runs"] = Json::array();
-  std::vector<ArmRun> runs;
+  return arms;
+}
+
+// Every run in turn. What was measured before an error stays in `runs` and in `document`, which is written to the output file run by run.
+Status run_arms(Context& c, const CompareFlags& f, Store& store, const Machine& machine, const std::vector<Arm>& arms,
+                std::vector<ArmRun>& runs, Json& document) {
   for (const std::string& op : f.ops)
     for (int seed = f.first; seed < f.first + f.seeds; ++seed) {
       const std::size_t full = runs.size();
       for (const Arm& arm : arms) {
         c.say(fmt::format("{}, seed {}: {}", op, seed, arm.name));
-        auto r =
-            start_run(c.paths, *store, arm.apply(task_of(f, *machine, op, seed)), [&c](const std::string& line) { c.say("  " + line); });
-        if (!r) return c.fail(r.error());
-        if (r->stop == Stop::user) return kInterrupted;
-        runs.push_back({.op = op, .arm = arm.name, .seed = seed, .run = std::move(*r), .full_against = {}, .duel = {}});
-        if (runs.size() - 1 > full)
-          if (const auto settled = settle(c, *machine, runs.back(), runs[full].run); !settled) return c.fail(settled.error());
+        FORGE_TRY_ASSIGN(RunResult r, start_run(c.paths, store, arm.apply(task_of(f, machine, op, seed)),
+                                                [&c](const std::string& line) { c.say("  " + line); }));
+        if (r.stop == Stop::user) return fail(Code::interrupted, "stopped before every arm had run");
+        runs.push_back({.op = op, .arm = arm.name, .seed = seed, .run = std::move(r), .full_against = {}, .duel = {}});
+        const Status settled = runs.size() - 1 > full ? settle(c, machine, runs.back(), runs[full].run) : Status();
         if (!runs.back().duel.empty()) c.say(fmt::format("  full against {}: {}", arm.name, runs.back().duel));
         document["runs"].push_back(row_of(runs.back()));
-        // What was measured so far is not lost when a later run fails.
-        if (!f.out_file.empty())
-          if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+        if (!f.out_file.empty()) FORGE_TRY(write_file_atomic(f.out_file, dump(document, 1) + "\n"));
+        FORGE_TRY(settled);
       }
     }
+  return {};
+}
+
+int compare_arms(Context& c, const CompareFlags& f) {
+  auto store = c.store();
+  if (!store) return c.fail(store.error());
+  const auto machine = c.machine("");
+  if (!machine) return c.fail(machine.error());
+  const auto arms = read_arms(f);
+  if (!arms) return c.fail(arms.error());
+  // What can be known is said before the first run is paid for.
+  for (const std::string& op : f.ops)
+    for (const Arm& arm : *arms)
+      if (const Status can = check_seats(c.paths, arm.apply(task_of(f, *machine, op, f.first)), *machine); !can) return c.fail(can.error());
+  Json document;
+  document["operators"] = f.ops, document["date"] = utc_now(), document["machine"] = to_json_value(*machine),
+  document["budget"] = to_json_value(task_of(f, *machine, "", 1).budget);
+  document["runs"] = Json::array();
+  if (!f.out_file.empty())  // whether it can be written is better known now
+    if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+  std::vector<ArmRun> runs;
+  const Status all = run_arms(c, f, *store, *machine, *arms, runs, document);
+  if (!all && runs.empty()) return c.fail(all.error());
+  if (!all) document["ended"] = all.error().text();
   c.out("\n" + compare_table(runs));
   c.finish(dump(document));
+  if (!all) return c.fail(all.error());
   int better = 0, pairs = 0;
   for (const ArmRun& r : runs) {
     pairs += r.arm != "full";
@@ -142,7 +165,7 @@ void add_compare(CLI::App& app, Action& action) {
   sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(CLI::PositiveNumber)->capture_default_str();
   sub->add_option("--candidates", f->candidates, "hand-ins of each run")->check(CLI::PositiveNumber);
   sub->add_option("--gate-seconds", f->gate_seconds, "the gate's time of each run")->check(CLI::PositiveNumber);
-  sub->add_option("--tokens", f->tokens, "of each run, for agents that are models")->check(CLI::PositiveNumber);
+  sub->add_option("--tokens", f->tokens, "of each run, for agents that are models")->check(CLI::Range(std::int64_t{1}, kMostTokens));
   sub->add_option("--dollars", f->dollars, "likewise")->check(CLI::PositiveNumber);
   sub->add_option("-o,--output", f->out_file, "write the results as JSON too, run by run");
   sub->footer(

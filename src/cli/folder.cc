@@ -32,20 +32,27 @@ struct SubmitFlags {
 };
 
 Result<Task> task_by_hand(const Context& c, const OpenFlags& f) {
-  FORGE_TRY_ASSIGN(Task task, make_task(c, f));
+  TaskFlags flags = f;
+  flags.coder = f.folder.empty() ? kFolderSeat : kFolderSeat + (":" + f.folder);
+  FORGE_TRY_ASSIGN(Task task, make_task(c, flags));
   task.budget.wall_seconds = 1e9;  // a person's evenings are not the run's
-  task.coder = kFolderSeat;
-  if (!f.folder.empty()) task.coder += ":" + fs::absolute(f.folder).lexically_normal().string();
   return task;
 }
 
-// The run that a folder, an id or nothing at all stands for.
-Result<std::string> find_run(const Store& store, const std::string& where) {
+// What a folder, an id or nothing at all stands for.
+struct Place {
+  std::string run;
+  std::optional<FolderTag> tag;  // of the folder, if it is one
+};
+Result<Place> find_place(const Store& store, const std::string& where) {
   std::error_code error;
   fs::path at = where.empty() ? fs::current_path(error) : fs::path(where);
   if (where.empty() || fs::is_directory(at, error)) {
     for (at = fs::absolute(at, error).lexically_normal(); !at.empty(); at = at.parent_path()) {
-      if (const auto tag = read_folder_tag(at)) return store.resolve_run(tag->run);
+      if (auto tag = read_folder_tag(at)) {
+        FORGE_TRY_ASSIGN(std::string run, store.resolve_run(tag->run));
+        return Place{std::move(run), std::move(*tag)};
+      }
       if (at == at.root_path()) break;
     }
     if (!where.empty())
@@ -56,7 +63,8 @@ Result<std::string> find_run(const Store& store, const std::string& where) {
                         .field = {},
                         .fix = "go to the folder that `forge status RUN` names"});
   }
-  return store.resolve_run(where.empty() ? "last" : where);
+  FORGE_TRY_ASSIGN(std::string run, store.resolve_run(where.empty() ? "last" : where));
+  return Place{std::move(run), std::nullopt};
 }
 
 Result<Standing> open_milestone(const Context& c, const Store& store, const std::string& run) {
@@ -66,6 +74,15 @@ Result<Standing> open_milestone(const Context& c, const Store& store, const std:
                 "forge open " + s.task.operator_name);
   if (s.ended) return fail(Code::bad_input, run + " has ended", "forge show " + run);
   return s;
+}
+
+// A hand-in goes to the milestone whose folder it came from, never silently to another.
+Status expect_open(const Standing& s, const std::optional<FolderTag>& tag) {
+  if (!tag || s.milestone.empty() || (tag->milestone == s.milestone && tag->attempt == s.attempt)) return {};
+  return fail(Code::bad_input,
+              fmt::format("{} has ended here, {} is open", milestone_folder("", tag->milestone, tag->attempt).string(),
+                          milestone_folder("", s.milestone, s.attempt).string()),
+              "forge submit " + s.folder.string());
 }
 
 // What the run says for people, but for its advice on how to resume: that is forge submit here.
@@ -129,10 +146,25 @@ Status refresh_header(const Context& c, const Standing& s, const KernelPackage& 
 int submit(const Context& c, const SubmitFlags& f) {
   auto store = c.store();
   if (!store) return c.fail(store.error());
-  const auto run = find_run(*store, f.where);
-  if (!run) return c.fail(run.error());
-  const auto before = open_milestone(c, *store, *run);
+  const auto place = find_place(*store, f.where);
+  if (!place) return c.fail(place.error());
+  if (f.where.empty() && !place->tag)
+    return c.fail(Error{.code = Code::bad_input,
+                        .message = "this is no milestone's folder",
+                        .file = fs::current_path().string(),
+                        .line = 0,
+                        .field = {},
+                        .fix = "go to it, or name it: forge submit FOLDER (`forge status` names the open one)"});
+  auto before = open_milestone(c, *store, place->run);
   if (!before) return c.fail(before.error());
+  Fd alone;
+  if (!before->milestone.empty()) {  // what stands there is read again once nobody else hands in
+    auto held = hold_folder(before->folder);
+    if (!held) return c.fail(held.error());
+    alone = std::move(*held);
+    if (before = open_milestone(c, *store, place->run); !before) return c.fail(before.error());
+  }
+  if (const Status open = expect_open(*before, place->tag); !open) return c.fail(open.error());
   const bool pending = under_way(*before);
   if (pending) c.out("going on with the hand-in that was under way");
   if (!before->milestone.empty() && !pending) {  // else the run was stopped between two milestones: it only goes on
@@ -144,7 +176,7 @@ int submit(const Context& c, const SubmitFlags& f) {
     }
     if (const Status left = leave_request(before->folder, request); !left) return c.fail(left.error());
   }
-  const auto result = resume_run(c.paths, *store, *run, sayer(c));
+  const auto result = resume_run(c.paths, *store, place->run, sayer(c));
   if (!result) return c.fail(result.error());
   return conclude(c, *store, *result, *before, pending);
 }
@@ -173,7 +205,7 @@ void add_folder(CLI::App& app, Action& action) {
 
   auto s = std::make_shared<SubmitFlags>();
   CLI::App* sub = app.add_subcommand("submit", "hand in the kernel of an opened milestone, and go on to the next");
-  sub->add_option("where", s->where, "the milestone's folder, or a run (default: this folder, else the last run)");
+  sub->add_option("where", s->where, "the milestone's folder, or a run (default: this folder)");
   CLI::Option* why = sub->add_option("--give-up", s->give_up, "end this milestone without a kernel: why");
   // One of them at a time: they end a milestone, end the run, or only look.
   std::vector<CLI::Option*> kinds{why};
@@ -198,9 +230,9 @@ void add_folder(CLI::App& app, Action& action) {
     action = [where](Context& c) -> int {
       auto store = c.store();
       if (!store) return c.fail(store.error());
-      const auto run = find_run(*store, *where);
-      if (!run) return c.fail(run.error());
-      const auto standing = standing_of(c.paths, *store, *run);
+      const auto place = find_place(*store, *where);
+      if (!place) return c.fail(place.error());
+      const auto standing = standing_of(c.paths, *store, place->run);
       if (!standing) return c.fail(standing.error());
       c.out(describe(*standing));
       return c.finish(dump(to_json_value(*standing)));

@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "core/json_io.h"
 #include "report/report.h"
+#include "util/text.h"
 
 namespace forge {
 
@@ -78,7 +79,7 @@ int show(Context& c, const std::string& wanted, bool events_only) {
     if (const std::string detail = text_at(response, "detail"); !detail.empty()) what += ": " + detail;
     for (const char* key : {"milestone", "reason", "stop", "why"})
       if (const std::string t = text_at(request, key); !t.empty() && what.size() < 120) what = t + (what.empty() ? "" : "  ") + what;
-    table.push_back({std::to_string(e.seq), e.time, e.type, fmt::format("{:.2f} s", e.seconds), what.substr(0, 140)});
+    table.push_back({std::to_string(e.seq), e.time, e.type, fmt::format("{:.2f} s", e.seconds), utf8_head(what, 140)});
   }
   c.out(format_table({"event", "time", "type", "took", "what"}, table));
   if (!events_only) c.out(fmt::format("journal: {}", (store->run_dir(*id) / "journal.jsonl").string()));

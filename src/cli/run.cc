@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "agents/folder_driver.h"
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/table.h"
@@ -34,11 +35,11 @@ void add_flags(CLI::App& app, RunFlags& f) {
   app.add_flag("--no-revise", f.no_revise, "first plan only");
 }
 
-int after_run(const Context& c, const RunResult& r) {
+int after_run(const Context& c, const RunResult& r, bool by_hand = false) {
   c.out(describe_run(r));
   c.finish(dump(run_to_json(r)));
   if (r.stop == Stop::user) {
-    c.out(fmt::format("stopped; go on with: forge run --resume {}", r.run_id));
+    c.out(fmt::format("stopped; go on with: {} {}", by_hand ? "forge submit" : "forge run --resume", r.run_id));
     return kInterrupted;
   }
   return r.confirmation && r.confirmation->accepted() ? kOk : kNegative;
@@ -78,7 +79,7 @@ void add_run(CLI::App& app, Action& action) {
       const auto task = make_task(c, *f);
       if (!task) return c.fail(task.error());
       const auto result = start_run(c.paths, *store, *task, say);
-      return result ? after_run(c, *result) : c.fail(result.error());
+      return result ? after_run(c, *result, is_folder_seat(task->coder)) : c.fail(result.error());
     };
   });
 

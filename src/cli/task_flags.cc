@@ -7,6 +7,17 @@
 
 namespace forge {
 
+namespace {
+
+// A folder that a task names goes on record, where it must mean the same from every other folder.
+std::string on_record(const std::string& coder) {
+  constexpr std::string_view kFolder = "folder:";
+  if (coder.size() <= kFolder.size() || !coder.starts_with(kFolder)) return coder;
+  return std::string(kFolder) + fs::absolute(coder.substr(kFolder.size())).lexically_normal().string();
+}
+
+}  // namespace
+
 void add_task_flags(CLI::App& app, TaskFlags& f) {
   app.add_option("--target", f.target, "cpu:x86-64-avx512 or cpu:x86-64-avx2 (default: the widest of this machine)");
   app.add_option("--goal", f.goal, "stop at this speedup over the reference, e.g. 1.2")->check(CLI::NonNegativeNumber);
@@ -14,7 +25,7 @@ void add_task_flags(CLI::App& app, TaskFlags& f) {
   app.add_option("--gate-seconds", f.gate_seconds, "budget of the gate's time")->check(CLI::PositiveNumber);
   app.add_option("--seed", f.seed, "of the agents; the judge's seeds come from the operating system")->check(CLI::NonNegativeNumber);
   app.add_option("--architect", f.architect, "who decides: builtin, anthropic:MODEL, openai:MODEL[@URL]")->capture_default_str();
-  app.add_option("--tokens", f.tokens, "budget of tokens, for agents that are models")->check(CLI::PositiveNumber);
+  app.add_option("--tokens", f.tokens, "budget of tokens, for agents that are models")->check(CLI::Range(std::int64_t{1}, kMostTokens));
   app.add_flag("--no-knowledge", f.no_knowledge, "retrieve no entries");
 }
 
@@ -38,7 +49,7 @@ Result<Task> make_task(const Context& c, const TaskFlags& f) {
   task.knowledge = !f.no_knowledge;
   task.plan = !f.no_plan, task.disassembly = !f.no_disassembly, task.plan_template = !f.no_template;
   task.show_reference = f.show_reference;
-  task.architect = f.architect, task.coder = f.coder;
+  task.architect = f.architect, task.coder = on_record(f.coder);
   task.budget.tokens = f.tokens, task.budget.dollars = f.dollars;
   return task;
 }

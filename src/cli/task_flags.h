@@ -18,6 +18,7 @@ struct TaskFlags {
   std::int64_t tokens = 0;
   double dollars = 0;
 };
+inline constexpr std::int64_t kMostTokens = 1'000'000'000'000;
 // Those that make sense whoever builds; a command adds its own.
 void add_task_flags(CLI::App&, TaskFlags&);
 Result<Task> make_task(const Context&, const TaskFlags&);  // over the configuration's defaults

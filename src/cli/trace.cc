@@ -17,10 +17,15 @@ int trace(Context& c, const std::string& wanted, const std::string& out_file) {
   if (!store) return c.fail(store.error());
   const auto id = store->resolve_run(wanted);
   if (!id) return c.fail(id.error());
-  const auto events = read_journal(store->run_dir(*id) / "journal.jsonl");
+  const fs::path file = store->run_dir(*id) / "journal.jsonl";
+  const auto events = read_journal(file);
   if (!events) return c.fail(events.error());
   auto line = render_trace(*events);
-  if (!line) return c.fail(line.error());
+  if (!line) {
+    Error e = line.error();
+    e.file = file.string();
+    return c.fail(e);
+  }
   if (out_file.empty()) {  // the line is the one JSON document, with --json too
     line->pop_back();
     c.out(*line);

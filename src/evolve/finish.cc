@@ -61,7 +61,7 @@ Result<std::optional<Candidate>> confirm(Flow& flow) {
     const PairedTiming* p = find_pairing(v, "reference");
     flow.desk.say(p ? fmt::format("confirmed afresh: {:.3f}x [{:.3f}, {:.3f}] of the reference, {}", p->speedup.mid, p->speedup.low,
                                   p->speedup.high, name(p->comparison))
-                    : fmt::format("confirmation: {} {}", name(v.reason()), v.detail()));
+                    : fmt::format("confirmation: {}{}{}", name(v.reason()), v.detail().empty() ? "" : ", ", v.detail()));
     flow.result.confirmation = v;
     const bool repeated = repeats(pool[i], v);
     if (repeated && worth_sealing(flow, v)) return std::optional<Candidate>(pool[i]);

@@ -61,7 +61,8 @@ struct Flow {
   std::vector<Branch> branches;
   std::optional<Candidate> best;  // of all branches that were not reverted
   int best_branch = -1;
-  double first_seconds = 0;  // of the first accepted candidate, for runs without a reference
+  bool architect_failed = false;  // it answered, and not with a plan
+  double first_seconds = 0;       // of the first accepted candidate, for runs without a reference
 };
 
 // flow passes, in the order of run()

@@ -4,6 +4,7 @@
 // where the record ends.
 #include <fmt/format.h>
 
+#include "agents/folder_driver.h"
 #include "evolve/flow.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -16,7 +17,6 @@ Result<RunResult> passes(Flow& flow) {
   FORGE_TRY(flow.desk.start(flow.task));  // what, on which machine, against whom
   FORGE_TRY(survey(flow));                // the sealed reference: time, noise floor, evidence; what is known of such cases
   FORGE_TRY_ASSIGN(std::optional<Plan> plan, first_plan(flow));
-  if (!plan) flow.result.stop = Stop::blocked;
   while (plan) {
     FORGE_TRY(implement(flow, *plan));          // milestones in dependency order, every hand-in through the gate
     if (const auto stop = stop_reason(flow)) {  // goal met, budget spent
@@ -26,7 +26,7 @@ Result<RunResult> passes(Flow& flow) {
     flow.result.stop = flow.branches.back().outcome.stop;
     if (!flow.task.revise) break;          // the first plan only: its own reason stands
     FORGE_TRY_ASSIGN(plan, revise(flow));  // exhausted, plateau or blocked; none when there is nothing left to decide
-    if (!plan) flow.result.stop = flow.lab.may_go_on() ? Stop::exhausted : Stop::budget;
+    if (!plan && !flow.architect_failed) flow.result.stop = flow.lab.may_go_on() ? Stop::exhausted : Stop::budget;
   }
   FORGE_TRY(finish(flow));  // confirm the best of all branches afresh, harvest, seal, promote
   return flow.result;
@@ -40,7 +40,8 @@ Result<RunResult> run(const Task& task, const RunParts& parts) {
   Result<RunResult> done = passes(flow);
   if (done || done.error().code != Code::interrupted) return done;
   // Nothing is journalled: the record ends with the last finished step, and a resume goes on from there.
-  if (parts.say) parts.say(fmt::format("stopped; `forge run --resume {}` goes on", parts.run_id));
+  if (parts.say)
+    parts.say(fmt::format("stopped; `{} {}` goes on", is_folder_seat(task.coder) ? "forge submit" : "forge run --resume", parts.run_id));
   flow.result.stop = Stop::user;
   flow.result.spent = spent(flow);
   for (const auto& branch : flow.branches) flow.result.branches.push_back(branch.outcome);
@@ -98,19 +99,24 @@ Status adopt(Flow& flow, const Plan& plan) {
   return {};
 }
 
+// What the architect answered. An agent that failed ends its run with what the run has; what the world did stops it, to be resumed.
+Result<std::optional<Plan>> take(Flow& flow, Result<std::optional<Plan>> plan) {
+  if (stop_requested()) return fail(Code::interrupted, "stopped");  // the lab was cut short: that is no decision
+  if (!plan && plan.error().code == Code::crashed) {
+    FORGE_TRY(flow.desk.decide("plan.none", Json{{"why", plan.error().message}}));
+    flow.desk.say("no plan: " + plan.error().message);
+    flow.architect_failed = true;
+    flow.result.stop = Stop::blocked;
+    return std::optional<Plan>();
+  }
+  if (plan && *plan) FORGE_TRY(adopt(flow, **plan));
+  return plan;
+}
+
 }  // namespace
 
 Result<std::optional<Plan>> first_plan(Flow& flow) {
-  Result<Plan> plan = flow.parts.architect->plan(flow.request);
-  if (stop_requested()) return fail(Code::interrupted, "stopped");
-  if (!plan && plan.error().code == Code::crashed) {  // an agent that failed ends its run; what the world did stops it, to be resumed
-    FORGE_TRY(flow.desk.decide("plan.none", Json{{"why", plan.error().message}}));
-    flow.desk.say("no plan: " + plan.error().message);
-    return std::optional<Plan>();
-  }
-  if (!plan) return tl::unexpected(plan.error());
-  FORGE_TRY(adopt(flow, *plan));
-  return std::optional<Plan>(std::move(*plan));
+  return take(flow, flow.parts.architect->plan(flow.request).map([](Plan plan) { return std::optional<Plan>(std::move(plan)); }));
 }
 
 std::optional<Stop> stop_reason(const Flow& flow) {
@@ -146,10 +152,7 @@ Result<std::optional<Plan>> revise(Flow& flow) {
           evidence.metrics[key] = at->second * flow.best->score;
     request.best_evidence = shown(flow.task, evidence);
   }
-  FORGE_TRY_ASSIGN(std::optional<Plan> plan, flow.parts.architect->revise(request));
-  if (stop_requested()) return fail(Code::interrupted, "stopped");  // the lab was cut short: that is no decision
-  if (plan) FORGE_TRY(adopt(flow, *plan));
-  return plan;
+  return take(flow, flow.parts.architect->revise(request));
 }
 
 }  // namespace forge

@@ -41,7 +41,7 @@ struct RealGate::Checked {
     v.image_sha = image.sha256;
     v.mechanism = mechanism;
     v.mix = mix;
-    v.build_log = log.substr(0, kLogCap);
+    v.build_log = utf8_head(log, kLogCap);
     times.total = monotonic_seconds() - began;
     v.times = times;
     v.notes = notes;

@@ -59,6 +59,9 @@ Result<Endpoint> read_endpoint(const std::string& spec, const std::function<std:
       FORGE_TRY(read_base(url, e));
       break;
     }
+  // A model's name may hold an "@" (a dated snapshot), never a URL, and it does not end with one.
+  if (e.model.ends_with('@') || e.model.find("://") != std::string::npos)
+    return fail(Code::bad_input, "'" + spec + "': what follows the @ is no URL of http:// or https://", kShape);
   const auto odd = [](unsigned char c) { return c <= ' ' || c == 127; };
   if (e.model.empty() || std::any_of(e.model.begin(), e.model.end(), odd) || std::any_of(e.base_url.begin(), e.base_url.end(), odd))
     return fail(Code::bad_input, "'" + spec + "' names no model", kShape);

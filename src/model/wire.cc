@@ -59,7 +59,7 @@ class Body {
 std::string quote(const std::string& said, const Endpoint& endpoint) {
   const std::string text = without_key(said, endpoint);
   std::string out;
-  for (const char c : text.substr(0, kMaxQuoted)) out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  for (const char c : utf8_head(text, kMaxQuoted)) out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   return trim(out) + (text.size() > kMaxQuoted ? " ..." : "");
 }
 

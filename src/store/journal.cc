@@ -15,6 +15,7 @@
 #include "core/json_io.h"
 #include "util/hash.h"
 #include "util/progress.h"
+#include "util/text.h"
 
 namespace forge {
 
@@ -92,7 +93,7 @@ Result<Parsed> parse(const fs::path& file, const std::string& text) {
   return out;
 }
 
-std::string shorten(const std::string& text) { return text.size() <= 160 ? text : text.substr(0, 157) + "..."; }
+std::string shorten(const std::string& text) { return text.size() <= 160 ? text : utf8_head(text, 157) + "..."; }
 
 // Canonical JSON text, so that a request written by hand compares equal to the recorded one.
 Result<std::string> canonical(const std::string& text, const std::string& what) {

@@ -35,6 +35,9 @@ try 2 'did you mean .nontemporal-store' "$forge" kb show nontemporal-stor
 try 2 'suite' "$forge" suite gpu
 try 2 'shown to nobody.*gen:ID' "$forge" run softmax_f32 --show-reference
 try 2 'no coder is called.*builtin, folder' "$forge" run softmax_f32 --coder nobody
+try 2 'names no folder' "$forge" run softmax_f32 --coder folder:
+try 2 'tokens.*not in range' "$forge" run softmax_f32 --coder openai:m@http://127.0.0.1:9 --tokens 99999999999999999999
+try 2 'is no URL' "$forge" run softmax_f32 --coder openai:m@ftp://127.0.0.1 --tokens 1000
 try 2 'no architect is called' "$forge" run softmax_f32 --architect folder
 try 2 'no tokens are granted.*--tokens' "$forge" run softmax_f32 --coder openai:m@http://127.0.0.1:9
 try 3 'ANTHROPIC_API_KEY' env -u ANTHROPIC_API_KEY "$forge" run softmax_f32 --coder anthropic:m --tokens 1000
@@ -42,6 +45,9 @@ try 2 'nobody decides' "$forge" run softmax_f32 --no-plan --architect openai:m@h
 try 2 'no coder is called' "$forge" compare softmax_f32 --arm coder=nobody
 try 2 'excludes|exclud' "$forge" submit --check --finish
 try 2 'say why' "$forge" submit --give-up ''
+try 2 'always takes part' "$forge" compare softmax_f32 --arm full
+try 2 'named twice' "$forge" compare softmax_f32 --arm no-plan --arm no-plan
+try 2 'nowhere' "$forge" compare softmax_f32 -o /nowhere/at/all.json
 try 2 'no part of an arm' "$forge" compare softmax_f32 --arm no-fun
 try 0 'forge run gemm_f32' "$forge" --help
 for c in doctor operators analyse run open submit status evolve replay suite check bench seal promote lineage runs show report kb selftest compare; do try 0 'Usage' "$forge" $c --help; done

@@ -61,7 +61,20 @@ m1="$work/mine/M1"
 cmp -s "$m1/kernel.cpp" "$m0/kernel.cpp" || { echo 'FAILED: M1 does not begin with the kernel of M0'; exit 1; }
 run 0 "$forge" status --json
 has '"milestone":\{"id":"M1"'
+# A hand-in goes to the milestone whose folder it comes from, and nowhere else; two commands at once do not take each other's request.
+cd "$work"
+run 2 "$forge" submit
+has 'no milestone.s folder'
+cd "$m0"
+run 2 "$forge" submit
+has 'M0 has ended here, M1 is open'
 cd "$m1"
+"$forge" submit --time >"$work/first" 2>&1 & pid=$!
+for _ in $(seq 100); do [[ -e .forge-hand-in ]] && break; sleep 0.02; done
+run 3 "$forge" submit --give-up 'a slip'
+has 'another forge process works on this milestone'
+wait $pid
+has 'times_as_fast_as_first' "$work/first"
 run 0 "$forge" submit --time
 has 'times_as_fast_as_first'
 run '0|1' "$forge" submit --finish

@@ -27,6 +27,14 @@ TEST(Endpoint, NamesAModelAndItsServer) {
   EXPECT_EQ(o.identity(), "openai org/qwen3:8b@2026 at http://127.0.0.1:8000/v1");
 }
 
+TEST(Endpoint, WhatFollowsTheAtMustBeAURLItCanUse) {
+  for (const char* spec : {"openai:m@", "openai:m@ftp://h", "anthropic:m@HTTPS://h"}) {
+    const auto e = read(spec, kBoth);
+    ASSERT_FALSE(e) << spec;
+    EXPECT_NE(e.error().message.find("is no URL"), std::string::npos) << e.error().message;
+  }
+}
+
 TEST(Endpoint, UnderstandsABaseWithAndWithoutItsVersion) {
   EXPECT_EQ(read("openai:m@https://h/v1", kBoth)->base_url, "https://h/v1");
   EXPECT_EQ(read("openai:m@https://h/api/v2/", kBoth)->base_url, "https://h/api/v2");
