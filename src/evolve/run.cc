@@ -4,6 +4,8 @@
 // where the record ends.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agents/folder_driver.h"
 #include "evolve/flow.h"
 #include "util/progress.h"
@@ -50,9 +52,17 @@ Result<RunResult> run(const Task& task, const RunParts& parts) {
 
 Evidence shown(const Task& task, Evidence evidence) {
   if (task.disassembly) return evidence;
+  // What is left was timed, or follows from the operator and the machine; every other metric and note is read off the code.
+  constexpr std::string_view kTimed[] = {"seconds",        "speedup",          "flops",        "compulsory_bytes", "compute_percent",
+                                         "memory_percent", "roofline_percent", "achieved_gbs", "achieved_gflops",  "roofline_seconds"};
+  const auto timed = [&](std::string_view key) {
+    return key.starts_with("ceiling_") || key.starts_with("working_set") ||
+           std::find(std::begin(kTimed), std::end(kTimed), key) != std::end(kTimed);
+  };
+  std::erase_if(evidence.metrics, [&](const auto& metric) { return !timed(metric.first); });
   evidence.mix = {};
   evidence.hot_symbols.clear();
-  evidence.notes.push_back("the disassembly is withheld in this run");
+  evidence.notes = {"the disassembly is withheld in this run"};
   return evidence;
 }
 
@@ -73,7 +83,7 @@ Status survey(Flow& flow) {
   else
     flow.desk.say("no reference: candidates are compared with each other");
   FORGE_TRY_ASSIGN(request.floor, flow.desk.measure_floor());
-  flow.desk.say(fmt::format("noise floor {:.2f} %", request.floor.ratio * 100));
+  if (request.reference.present) flow.desk.say(fmt::format("noise floor {:.2f} %", request.floor.ratio * 100));
   FORGE_TRY_ASSIGN(const Evidence evidence, flow.desk.analyse());
   request.evidence = shown(flow.task, evidence);
   if (remembers(flow.task)) {

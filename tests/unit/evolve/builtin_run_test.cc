@@ -40,6 +40,23 @@ TEST(BuiltinRun, FindsTheBestKernelAndSaysWhenNothingIsLeft) {
   EXPECT_LE(result->spent.candidates, 8);
 }
 
+// The ablation takes away everything that is read off the code, not the listing alone.
+TEST(BuiltinRun, WithoutDisassemblyNothingReadOffTheCodeReachesAPlan) {
+  for (const bool disassembly : {true, false}) {
+    ToyWorld world;
+    world.task.disassembly = disassembly;
+    world.gate.evidence.metrics["spills"] = 2;
+    world.gate.evidence.metrics["hot_loads"] = 7;
+    auto journal = Journal::open({}, Journal::Mode::memory);
+    ASSERT_TRUE(world.run_all(*journal));
+    std::string plans;
+    for (const Event& e : journal->events())
+      if (e.type == "plan") plans += e.request;
+    EXPECT_FALSE(plans.empty());
+    EXPECT_EQ(plans.find("spills") != std::string::npos, disassembly) << plans.substr(0, 600);
+  }
+}
+
 TEST(BuiltinRun, RevisionPays) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     ToyWorld with, without;

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Ablations that are switches of a run: without a reference, with one that is shown, without the disassembly. modes.sh BUILD
+set -euo pipefail
+build="$(cd "$1" && pwd)"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+work="$(mktemp -d)"
+trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
+export FORGE_HOME="$work/home" FORGE_DATA="$root"
+forge="$build/forge"
+# run CODE COMMAND...
+run() {
+  local code="$1" got=0
+  shift
+  "$@" >"$work/out" 2>&1 </dev/null || got=$?
+  [[ "$got" -eq "$code" ]] || { echo "FAILED: $* : exit $got (wanted $code)"; tail -c 2000 "$work/out"; exit 1; }
+}
+has() { grep -qE -- "$1" "${2:-$work/out}" || { echo "FAILED: no '$1' in ${2:-the output}"; tail -c 2000 "${2:-$work/out}"; exit 1; }; }
+lacks() { if grep -qE -- "$1" "$2"; then echo "FAILED: '$1' is in $2"; grep -E -- "$1" "$2" | head -3; exit 1; fi; }
+
+# Nobody to compare with: candidates are compared with each other, and the expert is met once, after the stop.
+run 0 "$forge" run softmax_f32 --reference none --candidates 2 --wall-seconds 15
+has 'no reference: candidates are compared with each other'
+has 'confirmation: accepted'
+has 'against the expert directly'
+run 0 "$forge" replay last
+has 'every decision repeats'
+
+# A reference that is shown is in the brief, and nowhere when it is not.
+mkdir "$work/reference"
+cp "$root/tests/suites/by_hand/softmax.cpp" "$work/reference/kernel.cpp"
+cat >"$work/reference/launch.toml" <<'PLAN'
+format = 1
+target = "cpu:x86-64-avx2"
+
+[[launch]]
+entry = "softmax_f32"
+grid = "rows"
+PLAN
+inner='exp_of'  # a name of the reference's own
+task=(run softmax_f32 --target cpu:x86-64-avx2 --reference "package:$work/reference")
+run 4 "$forge" "${task[@]}" --coder "folder:$work/shown" --show-reference
+has 'forge submit'
+has "$inner" "$work/shown/M0/BRIEF.md"
+run 4 "$forge" "${task[@]}" --coder "folder:$work/sealed"
+lacks "$inner" "$work/sealed/M0/BRIEF.md"
+
+# Nothing that is read off the reference's code is in a brief without the disassembly.
+run 4 "$forge" "${task[@]}" --coder "folder:$work/blind" --no-disassembly
+lacks 'spills in hot loops' "$work/blind/M0/BRIEF.md"
+run 4 "$forge" "${task[@]}" --coder "folder:$work/plain" --no-knowledge
+lacks 'entry [a-z-]+, certified' "$work/plain/M0/BRIEF.md"
+echo "modes: no reference, a shown one, no disassembly, no knowledge"
