@@ -66,7 +66,10 @@ int list(Context& c, const std::string& words, const std::string& target = "") {
     rows.push_back({e->id, state, cert && cert->applicable ? format_interval(cert->effect) : "-", e->title});
     document.push_back({{"id", e->id}, {"state", state}, {"title", e->title}, {"certification", cert ? to_json_value(*cert) : Json()}});
   }
-  c.out(format_table({"entry", "state here", "effect [95 %]", "title"}, rows));
+  if (rows.empty())
+    c.out(fmt::format("no entry speaks of '{}'; `forge kb list` shows them all", words));
+  else
+    c.out(format_table({"entry", "state here", "effect [95 %]", "title"}, rows));
   c.out("device class: " + *device_class);
   return c.finish(dump(document));
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "cli/table.h"
 #include "util/text.h"
 
@@ -13,6 +15,17 @@ const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? f
 // Of the confirmation, which measures its own.
 double final_floor(const RunResult& r) {
   return 100 * (r.confirmation && r.confirmation->measurement() ? r.confirmation->measurement()->floor.ratio : r.floor.ratio);
+}
+// "no hand-in was accepted (2 too_slow, 1 wrong_result)"
+std::string why_nothing(const RunResult& r) {
+  std::map<std::string, int> reasons;
+  for (const BranchOutcome& b : r.branches)
+    for (const HandIn& h : b.hand_ins)
+      if (h.reason != Reason::accepted) ++reasons[name(h.reason)];
+  if (reasons.empty()) return "nothing was handed in";
+  std::vector<std::string> parts;
+  for (const auto& [reason, n] : reasons) parts.push_back(fmt::format("{} {}", n, reason));
+  return "no hand-in was accepted (" + join(parts, ", ") + ")";
 }
 }  // namespace
 
@@ -38,7 +51,7 @@ std::string describe_run(const RunResult& r) {
   } else if (r.confirmation) {
     out = fmt::format("{}: nothing confirmed: {}: {}", r.run_id, name(r.confirmation->reason()), r.confirmation->detail());
   } else {
-    out = fmt::format("{}: nothing to confirm", r.run_id);
+    out = fmt::format("{}: nothing to confirm: {}", r.run_id, why_nothing(r));
   }
   out +=
       fmt::format("\n  stopped: {}; {} hand-ins, {} of gate time", name(r.stop), r.spent.candidates, format_seconds(r.spent.gate_seconds));
