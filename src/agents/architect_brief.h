@@ -4,7 +4,7 @@
 #include <string>
 
 #include "agents/agent.h"
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 namespace forge {
 

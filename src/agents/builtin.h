@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "agents/agent.h"
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 namespace forge {
 

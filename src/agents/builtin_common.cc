@@ -5,14 +5,6 @@
 
 namespace forge {
 
-Names blueprint_names(const Definition& definition, const TaskFile& task_file, const Machine& machine) {
-  Names names = machine.properties;
-  for (const auto& axis : definition.axes)
-    if (axis.constant) names[axis.name] = axis.value;
-  for (const auto& [axis, value] : task_file.timed.axes) names[axis] = value;
-  return names;
-}
-
 const BlueprintDecision* find_decision(const Blueprint& blueprint, const std::string& name) {
   for (const auto& d : blueprint.decisions)
     if (d.name == name) return &d;

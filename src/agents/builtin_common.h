@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both built-in agents need of a blueprint: names for its conditions, choices from and to records, rendering.
+// What both built-in agents need of a blueprint: choices from and to records, rendering.
 #pragma once
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "agents/blueprint.h"
 #include "agents/builtin.h"
+#include "core/blueprint.h"
 
 namespace forge {
 
 using Decisions = std::vector<std::pair<std::string, std::string>>;
 
-// Axes at the timed workload, constant ones included, and the machine's properties.
-Names blueprint_names(const Definition&, const TaskFile&, const Machine&);
 // Overwrites the choices that the record names; names and values that the blueprint does not know are left out.
 void overlay(const Blueprint&, const Decisions&, Choices&);
 Decisions to_decisions(const Blueprint&, const Choices&);  // blueprint order

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "agents/agent.h"
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 namespace forge {
 

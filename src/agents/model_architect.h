@@ -6,8 +6,8 @@
 #include <string>
 
 #include "agents/agent.h"
-#include "agents/blueprint.h"
 #include "agents/driver.h"
+#include "core/blueprint.h"
 
 namespace forge {
 

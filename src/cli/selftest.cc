@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "agents/blueprint.h"
 #include "build/build.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "core/blueprint.h"
 #include "core/json_io.h"
 #include "gate/gate.h"
 #include "gate/statistics.h"

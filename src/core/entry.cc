@@ -52,6 +52,13 @@ Result<Entry> parse_entry(const std::string& text, const std::string& file) {
   e.signature = read_signature(toml, "signature");
   TomlReader probe = toml.need_table("probe");
   probe.need_text("operator", e.probe_operator);
+  probe.maybe("blueprint", e.probe_blueprint);
+  probe.maybe("choices", e.probe_choices);
+  probe.maybe("baseline", e.probe_baseline);
+  probe.maybe("mechanism", e.probe_mechanism);
+  const bool chooses = !e.probe_choices.empty() || !e.probe_baseline.empty() || !e.probe_mechanism.empty();
+  probe.check(!e.probe_blueprint.empty() || !chooses, "blueprint", "choices are of a blueprint, and none is named",
+              "blueprint = \"OPERATOR\", or write the two packages into baseline/ and mechanism/");
   probe.maybe("requires", e.probe_requires);
   probe.maybe("min_effect", e.min_effect);
   probe.check(e.min_effect >= 0, "min_effect", "must not be negative");

@@ -2,6 +2,7 @@
 // One piece of knowledge: a mechanism, when it applies, how to recognise it, a probe, and what was measured.
 // Format: docs/formats/entry.md.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,13 @@ struct Entry {
   std::string origin;  // where the fact comes from
   std::vector<Advice> advice;
   Signature signature;         // recognises the mechanism in an image
-  std::string probe_operator;  // [probe] operator: the toy operator of the two packages, knowledge/operators/<name>
-  Expr probe_requires;         // [probe] requires: over machine properties; empty: runs everywhere
-  double min_effect = 0;       // [probe] min_effect: the probe must gain more than this (ratio - 1) to be certified
+  std::string probe_operator;  // [probe] operator: of the probe's two packages, knowledge/operators/<name> or operators/<name>
+  // [probe] blueprint: a side that has no folder baseline/ or mechanism/ is rendered from it, by the choices of both and its own; the
+  // other decisions take their default.
+  std::string probe_blueprint;
+  std::map<std::string, std::string> probe_choices, probe_baseline, probe_mechanism;
+  Expr probe_requires;    // [probe] requires: over machine properties; empty: runs everywhere
+  double min_effect = 0;  // [probe] min_effect: the probe must gain more than this (ratio - 1) to be certified
   bool retired = false;
   std::string folder;                   // where it was read from
   std::vector<Certification> evidence;  // one per device class

@@ -299,6 +299,7 @@ void TomlReader::read(const std::string& key, bool n, std::vector<std::int64_t>&
 void TomlReader::read(const std::string& key, bool n, std::vector<Expr>& out) { read_list(key, n, out); }
 void TomlReader::read(const std::string& key, bool n, std::map<std::string, std::int64_t>& out) { read_map(key, n, out); }
 void TomlReader::read(const std::string& key, bool n, std::map<std::string, double>& out) { read_map(key, n, out); }
+void TomlReader::read(const std::string& key, bool n, std::map<std::string, std::string>& out) { read_map(key, n, out); }
 
 bool TomlReader::choose_text(const std::string& key, bool needed, std::string& out, const std::vector<std::string>& names) {
   const void* node = find(key, needed);

@@ -35,7 +35,7 @@ class TomlReader {
   bool has(const std::string& key) const;
 
   // T: bool, int, int64_t, double (an integer is one too), std::string, Expr (integer or string), a vector of
-  // std::string, int, int64_t or Expr, a map from std::string to int64_t or double. Strings may be empty, doubles are finite.
+  // std::string, int, int64_t or Expr, a map from std::string to int64_t, double or std::string. Strings may be empty, doubles are finite.
   template <class T>
   void need(const std::string& key, T& out) {
     read(key, true, out);
@@ -96,6 +96,7 @@ class TomlReader {
   void read(const std::string& key, bool need, std::vector<Expr>& out);
   void read(const std::string& key, bool need, std::map<std::string, std::int64_t>& out);
   void read(const std::string& key, bool need, std::map<std::string, double>& out);
+  void read(const std::string& key, bool need, std::map<std::string, std::string>& out);
   template <class T>
   void read_list(const std::string& key, bool need, std::vector<T>& out);
   template <class T>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A probe goes through the gate like any candidate: baseline/ is the reference, mechanism/ the hand-in.
+// A probe goes through the gate like any candidate: the baseline is the reference, the mechanism the hand-in.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "build/build.h"
+#include "core/blueprint.h"
 #include "knowledge/knowledge.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -27,15 +28,37 @@ std::string evidence_file(const std::string& device_class) {
   return file + ".json";
 }
 
-// The probe's packages are written once; their target line is this machine's.
-Result<KernelPackage> read_probe(const Entry& entry, const char* side, const TargetSpec& target) {
-  FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(fs::path(entry.folder) / side));
-  FORGE_TRY_ASSIGN(package.plan_text,
-                   expand(package.plan_text, {{"target", target.name}}, (fs::path(entry.folder) / side / "launch.toml").string()));
-  return package;
+// Two packages of one blueprint differ in what was chosen, and in nothing else.
+Result<KernelPackage> render_probe(const Entry& entry, ProbeSide side, const Paths& paths, const Machine& machine) {
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
+  FORGE_TRY_ASSIGN(Blueprint blueprint, load_blueprint(paths, entry.probe_blueprint, machine.target));
+  blueprint.operator_name = entry.probe_operator;
+  Choices choices = default_choices(blueprint);
+  for (const auto* list : {&entry.probe_choices, side == ProbeSide::baseline ? &entry.probe_baseline : &entry.probe_mechanism})
+    for (const auto& [decision, value] : *list) choices[decision] = value;
+  const auto package = render(blueprint, choices, machine.target, blueprint_names(op.definition, op.task, machine));
+  if (package) return package;
+  Error e = package.error();
+  e.message = fmt::format("the {} of the probe cannot be rendered from blueprint {}: {}{}", name(side), entry.probe_blueprint,
+                          e.field.empty() ? "" : e.field + ": ", e.message);
+  e.file = entry.folder + "/entry.toml";
+  e.field = "probe";
+  return tl::unexpected(std::move(e));
 }
 
 }  // namespace
+
+const char* name(ProbeSide side) { return side == ProbeSide::baseline ? "baseline" : "mechanism"; }
+
+Result<KernelPackage> probe_package(const Entry& entry, ProbeSide side, const Paths& paths, const Machine& machine) {
+  const fs::path folder = fs::path(entry.folder) / name(side);
+  std::error_code error;
+  if (!entry.probe_blueprint.empty() && !fs::exists(folder, error)) return render_probe(entry, side, paths, machine);
+  FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(folder));
+  // Written once; the target line is this machine's.
+  FORGE_TRY_ASSIGN(package.plan_text, expand(package.plan_text, {{"target", machine.target.name}}, (folder / "launch.toml").string()));
+  return package;
+}
 
 Result<Certification> certify(const Paths& paths, const Machine& machine, const Entry& entry) {
   Certification c;
@@ -59,8 +82,15 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
                          : fmt::format("not for target {}", machine.target.name);
     return c;
   }
-  FORGE_TRY_ASSIGN(const KernelPackage mechanism, read_probe(entry, "mechanism", machine.target));
-  FORGE_TRY_ASSIGN(const KernelPackage baseline, read_probe(entry, "baseline", machine.target));
+  FORGE_TRY_ASSIGN(const KernelPackage mechanism, probe_package(entry, ProbeSide::mechanism, paths, machine));
+  FORGE_TRY_ASSIGN(const KernelPackage baseline, probe_package(entry, ProbeSide::baseline, paths, machine));
+  if (package_hash(baseline) == package_hash(mechanism))
+    return fail(Error{.code = Code::bad_input,
+                      .message = "both sides of the probe are the same kernel",
+                      .file = entry.folder + "/entry.toml",
+                      .line = 0,
+                      .field = "probe",
+                      .fix = "let probe.baseline and probe.mechanism choose differently"});
   // The gate reads its reference from a folder; the one with the target filled in is temporary.
   FORGE_TRY_ASSIGN(const TempDir temp, TempDir::make("forge-probe"));
   FORGE_TRY(write_package_folder(baseline, temp.path() / "baseline"));
@@ -80,10 +110,10 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
   if (!verdict.measurement() || verdict.measurement()->pairs.empty())
     return fail(Error{.code = Code::bad_input,
                       .message = fmt::format("the probe's mechanism was not measured: {}: {}", name(verdict.reason()), verdict.detail()),
-                      .file = entry.folder + "/mechanism",
+                      .file = entry.folder + "/entry.toml",
                       .line = 0,
                       .field = {},
-                      .fix = "mend the probe: both packages must be correct, and the signature must hold on mechanism/"});
+                      .fix = "mend the probe: both packages must be correct, and the signature must hold on the mechanism"});
   const PairedTiming& timing = verdict.measurement()->pairs.front();
   c.comparison = timing.comparison;
   c.effect = timing.speedup;
@@ -141,15 +171,15 @@ Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool
   return write_file_atomic(file, out);
 }
 
-Result<bool> adopted(const Entry& entry, const InstructionMix& sealed, const Paths& paths, const TargetSpec& target) {
+Result<bool> adopted(const Entry& entry, const InstructionMix& sealed, const Paths& paths, const Machine& machine) {
   if (entry.signature.empty() || !check_signature(entry.signature, sealed).ok) return false;
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator));
-  FORGE_TRY_ASSIGN(const KernelPackage baseline, read_probe(entry, "baseline", target));
-  FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_compiler(target));
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
+  FORGE_TRY_ASSIGN(const KernelPackage baseline, probe_package(entry, ProbeSide::baseline, paths, machine));
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_compiler(machine.target));
   Builder builder(*compiler, paths.home.empty() ? fs::path() : paths.home / "cache");
-  const auto image = builder.build(baseline, op.definition, target);
+  const auto image = builder.build(baseline, op.definition, machine.target);
   if (!image) return fail(Code::build_failed, fmt::format("the baseline of entry '{}' does not build: {}", entry.id, image.error().detail));
-  FORGE_TRY_ASSIGN(const InstructionMix plain, disassemble_image(*image, target));
+  FORGE_TRY_ASSIGN(const InstructionMix plain, disassemble_image(*image, machine.target));
   return !check_signature(entry.signature, plain).ok;
 }
 

@@ -39,6 +39,11 @@ struct Retrieved {
 // Entries whose target and `applies` fit. Retired and refuted-here ones are left out. Strongest effect first, then by id.
 std::vector<Retrieved> retrieve(const KnowledgeBase&, const Machine&, const Names&);
 
+// The two kernels of an entry's probe, for this machine: rendered from the blueprint that it names, else read from its folders.
+enum class ProbeSide { baseline, mechanism };
+const char* name(ProbeSide);
+Result<KernelPackage> probe_package(const Entry&, ProbeSide, const Paths&, const Machine&);
+
 // Runs the entry's probe here and returns the certification (the caller writes it to evidence/<device class>.json).
 Result<Certification> certify(const Paths&, const Machine&, const Entry&);
 Status write_certification(const Entry&, const Certification&);
@@ -51,7 +56,7 @@ struct UseRow {
   Use use = Use::retrieved;
 };
 // adopted: cited, the signature holds on the sealed image, and does not on the probe's baseline.
-Result<bool> adopted(const Entry&, const InstructionMix& sealed, const Paths&, const TargetSpec&);
+Result<bool> adopted(const Entry&, const InstructionMix& sealed, const Paths&, const Machine&);
 // Append-only ledger FORGE_HOME/uses.jsonl; kill-safe.
 Status record_uses(const fs::path& home, const std::vector<UseRow>&);
 Result<std::vector<UseRow>> read_uses(const fs::path& home);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 #include "core/entry.h"
 #include "core/launch_plan.h"
 #include "util/random.h"

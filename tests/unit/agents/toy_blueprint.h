@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 namespace forge {
 

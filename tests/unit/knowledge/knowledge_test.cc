@@ -203,8 +203,14 @@ class ShippedCudaKnowledge : public testing::Test {
  protected:
   const fs::path source = FORGE_SOURCE_DIR;
   const TargetSpec target = *find_target("cuda:sm_90a");
+  Machine machine;
+  Paths paths;
   std::vector<Entry> entries;
   void SetUp() override {
+    machine.target = target;
+    machine.properties = {{"sm_count", 132}};
+    paths.data = source;
+    paths.plugins = fs::path(FORGE_BINARY_DIR) / "plugins";
     const auto base = KnowledgeBase::load(source / "knowledge");
     ASSERT_TRUE(base) << base.error().text();
     for (const Entry& e : base->entries())
@@ -215,10 +221,10 @@ class ShippedCudaKnowledge : public testing::Test {
     const fs::path file = fs::exists(toy) ? toy : source / "operators" / e.probe_operator / "definition.json";
     return *parse_definition(*read_file(file), file.string());
   }
-  KernelPackage package(const Entry& e, const char* side) const {
-    KernelPackage p = *read_package_folder(fs::path(e.folder) / side);
-    p.plan_text.replace(p.plan_text.find("{{target}}"), 10, target.name);
-    return p;
+  KernelPackage package(const Entry& e, ProbeSide side) const {
+    const auto p = probe_package(e, side, paths, machine);
+    EXPECT_TRUE(p) << p.error().text();
+    return p ? *p : KernelPackage{};
   }
 };
 
@@ -230,14 +236,24 @@ TEST_F(ShippedCudaKnowledge, EveryEntryHasAllPartsAndPlansThatFit) {
     EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
     with_signature += !e.signature.empty();
     const Definition d = definition(e);
-    for (const char* side : {"baseline", "mechanism"}) {
-      const auto plan = parse_launch_plan(package(e, side).plan_text, side);
+    for (const ProbeSide side : {ProbeSide::baseline, ProbeSide::mechanism}) {
+      const auto plan = parse_launch_plan(package(e, side).plan_text, name(side));
       ASSERT_TRUE(plan) << plan.error().text();
-      const Status fits = check_plan(*plan, d, target, side);
+      const Status fits = check_plan(*plan, d, target, name(side));
       EXPECT_TRUE(fits) << fits.error().text();
     }
+    EXPECT_NE(package_hash(package(e, ProbeSide::baseline)), package_hash(package(e, ProbeSide::mechanism)));
   }
   EXPECT_GE(with_signature, 16);
+}
+
+TEST_F(ShippedCudaKnowledge, AProbeThatItsBlueprintCannotRenderNamesTheEntry) {
+  Entry e = entries.front();
+  e.probe_mechanism["no_such_decision"] = "1";
+  const auto p = probe_package(e, ProbeSide::mechanism, paths, machine);
+  ASSERT_FALSE(p);
+  EXPECT_EQ(p.error().file, e.folder + "/entry.toml");
+  EXPECT_NE(p.error().text().find("no_such_decision"), std::string::npos) << p.error().text();
 }
 
 // A sample, for nvcc takes two seconds a package; all of them with FORGE_ALL_PROBES=1.
@@ -252,12 +268,12 @@ TEST_F(ShippedCudaKnowledge, AProbeIsBuiltAndToldApartByItsSignature) {
     if (!std::getenv("FORGE_ALL_PROBES") && !sample.count(e.id)) continue;
     SignatureResult seen[2];
     int i = 0;
-    for (const char* side : {"baseline", "mechanism"}) {
+    for (const ProbeSide side : {ProbeSide::baseline, ProbeSide::mechanism}) {
       const KernelPackage p = package(e, side);
       const std::string key = e.probe_operator + package_hash(p);
       if (!known.count(key)) {
         const auto image = builder.build(p, definition(e), target);
-        ASSERT_TRUE(image) << side << ": " << image.error().detail << image.error().log;
+        ASSERT_TRUE(image) << name(side) << ": " << image.error().detail << image.error().log;
         const auto mix = disassemble_cubin(image->bytes);
         ASSERT_TRUE(mix) << mix.error().text();
         known[key] = *mix;

@@ -50,6 +50,8 @@ struct Blueprint {
 using Choices = std::map<std::string, std::string>;
 
 Result<Blueprint> load_blueprint(const Paths&, const std::string& operator_name, const TargetSpec&);
+// What conditions and templates may name: axes at the timed workload, constant ones included, and the machine's properties.
+Names blueprint_names(const Definition&, const TaskFile&, const Machine&);
 // Values that are possible on this machine.
 std::vector<const BlueprintOption*> possible(const BlueprintDecision&, const Names&);
 // Null: none of that value.

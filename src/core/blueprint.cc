@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, checks and renders blueprints. Format: docs/formats/blueprint.md.
-#include "agents/blueprint.h"
+#include "core/blueprint.h"
 
 #include <fmt/format.h>
 
@@ -149,6 +149,14 @@ Names constraint_names(const Blueprint& b, const Choices& choices, Names names) 
 }
 
 }  // namespace
+
+Names blueprint_names(const Definition& definition, const TaskFile& task_file, const Machine& machine) {
+  Names names = machine.properties;
+  for (const auto& axis : definition.axes)
+    if (axis.constant) names[axis.name] = axis.value;
+  for (const auto& [axis, value] : task_file.timed.axes) names[axis] = value;
+  return names;
+}
 
 const BlueprintOption* find_option(const BlueprintDecision& d, const std::string& value) {
   for (const BlueprintOption& o : d.options)
