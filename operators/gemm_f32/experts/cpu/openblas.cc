@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // link: openblas pthread
-// OpenBLAS's cblas_sgemm on all cores given. The library picks its kernels when it is loaded, by CPU model; on some virtual
-// machines it does not know the model and takes a core of the SSE era. Beating that would be worthless, so it is refused here.
-// The harness sets OPENBLAS_CORETYPE before this process starts.
-#include <cblas.h>
-
-#include "forge/expert_plugin.h"
-
-extern "C" char* openblas_get_corename(void);
+// OpenBLAS's cblas_sgemm on all cores given.
+#include "forge/openblas_expert.h"
 
 namespace {
 
 using namespace forge::expert;
 
-// Cores whose sgemm kernels use 256-bit FMA, or 512-bit vectors (OpenBLAS 0.3.21, kernel/x86_64/KERNEL.*).
-const char* const kFmaCores[] = {"Haswell", "Zen", "Excavator", "Steamroller", "Piledriver", "Bulldozer"};
-const char* const kAvx512Cores[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", "SapphireRapids"};
-
-template <std::size_t N>
-bool is_one_of(const std::string& core, const char* const (&names)[N]) {
-  return std::any_of(names, names + N, [&](const char* name) { return core == name; });
-}
-
 class OpenBlas {
  public:
-  OpenBlas(int threads, const int32_t* cores) : m_core(openblas_get_corename()) {
-    __builtin_cpu_init();
-    const bool avx512 = is_one_of(m_core, kAvx512Cores);
-    if (__builtin_cpu_supports("avx2") && !avx512 && !is_one_of(m_core, kFmaCores))
-      throw std::runtime_error("OpenBLAS runs its " + m_core + " kernels on a CPU with AVX2; set OPENBLAS_CORETYPE=" +
-                               (__builtin_cpu_supports("avx512vl") ? "SkylakeX" : "Haswell") + " before the process starts");
+  OpenBlas(int threads, const int32_t* cores) : m_core(openblas_core()) {
     // The calling thread computes too, so it keeps the first core; OpenBLAS's own threads take the others by themselves.
     openblas_set_num_threads(threads);
 #ifdef __linux__
