@@ -66,6 +66,7 @@ void add_knowledge(CLI::App&, Action&);  // kb ...
 void add_selftest(CLI::App&, Action&);   // selftest ...
 void add_compare(CLI::App&, Action&);    // compare
 void add_mcp(CLI::App&, Action&);        // mcp
+void add_exchange(CLI::App&, Action&);   // export, import
 
 // Renders a run's report; returns the path.
 Result<std::string> write_report(const Store&, const std::string& run, const std::string& out_file);

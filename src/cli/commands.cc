@@ -38,6 +38,7 @@ int main_of_forge(int argc, char** argv) {
   add_selftest(app, action);
   add_compare(app, action);
   add_mcp(app, action);
+  add_exchange(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

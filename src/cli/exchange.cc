@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge export: kernels in the forms that others use.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "build/build.h"
+#include "cli/command.h"
+#include "core/json_io.h"
+#include "exchange/cpp_export.h"
+#include "gate/catalog.h"
+#include "util/text.h"
+#include "vault/vault.h"
+
+namespace forge {
+
+namespace {
+
+struct ExportFlags {
+  std::string what, as, to, op, author = "forge";
+};
+
+Error export_problem(Code code, std::string message, std::string file, std::string fix) {
+  return Error{.code = code, .message = std::move(message), .file = std::move(file), .line = 0, .field = {}, .fix = std::move(fix)};
+}
+
+// A package folder, or a sealed kernel by "gen:ID" or by the start of its id.
+Result<ExportRequest> find_kernel(const Context& c, const ExportFlags& f) {
+  ExportRequest r;
+  std::string op = f.op;
+  std::error_code ignored;
+  if (fs::is_directory(f.what, ignored)) {
+    if (op.empty())
+      return fail(export_problem(Code::bad_input, "a package does not say which operator it is for", f.what, "name it: --operator NAME"));
+    FORGE_TRY_ASSIGN(r.package, read_package_folder(f.what));
+    r.origin = fmt::format("the package {} (not sealed)", fs::path(f.what).filename().string());
+  } else {
+    FORGE_TRY_ASSIGN(const Vault vault, Vault::open(c.paths.home));
+    FORGE_TRY_ASSIGN(const Generation g, vault.find(f.what.starts_with("gen:") ? f.what.substr(4) : f.what));
+    if (!op.empty() && op != g.operator_name)
+      return fail(Code::bad_input, fmt::format("{} is a kernel of {}, not of {}", g.id.substr(0, 12), g.operator_name, op),
+                  "leave --operator out: a sealed kernel knows its own");
+    op = g.operator_name;
+    r.package = g.package;
+    r.origin = fmt::format("gen{} {} of {}, sealed {}", g.number, g.id.substr(0, 12), op, g.date);
+  }
+  FORGE_TRY_ASSIGN(const LaunchPlan plan, parse_launch_plan(r.package.plan_text, f.what + "/launch.toml"));
+  FORGE_TRY_ASSIGN(r.target, find_target(plan.target));
+  FORGE_TRY_ASSIGN(OperatorFolder folder, load_operator(c.paths, op, r.target.family));
+  r.definition = std::move(folder.definition);
+  if (r.package.source_name != (r.target.family == "cuda" ? "kernel.cu" : "kernel.cpp"))
+    return fail(export_problem(Code::bad_input, fmt::format("{} is no source for {}", r.package.source_name, r.target.name), f.what,
+                               "a CPU kernel is kernel.cpp, a GPU kernel kernel.cu"));
+  return r;
+}
+
+// The cubin, built and admitted as the gate does.
+Status build_image(const Context& c, ExportRequest& r) {
+  FORGE_TRY_ASSIGN(const auto compiler, find_compiler(r.target));
+  const auto image = Builder(*compiler, c.paths.home / "cache").build(r.package, r.definition, r.target);
+  if (!image)
+    return fail(export_problem(Code::build_failed, fmt::format("{}: {}", name(image.error().reason), image.error().detail), r.origin,
+                               "`forge check` shows what the compiler said"));
+  r.image = image->bytes;
+  r.build_line = image->build.compiler + " " + join(image->build.flags, " ");
+  return {};
+}
+
+Status want_empty(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {};
+  if (!fs::is_directory(folder, error)) return fail(export_problem(Code::bad_input, "is no folder", folder.string(), "name a new folder"));
+  if (!fs::is_empty(folder, error))
+    return fail(export_problem(Code::bad_input, "is not empty", folder.string(), "name a new folder, or empty this one"));
+  return {};
+}
+
+int export_as_cpp(const Context& c, const ExportFlags& f) {
+  if (auto empty = want_empty(f.to); !empty) return c.fail(empty.error());
+  auto request = find_kernel(c, f);
+  if (!request) return c.fail(request.error());
+  if (request->target.family == "cuda")
+    if (auto built = build_image(c, *request); !built) return c.fail(built.error());
+  const auto files = export_cpp(*request);
+  if (!files) return c.fail(files.error());
+  if (auto made = make_dirs(f.to); !made) return c.fail(made.error());
+  Json j;
+  j["kernel"] = request->origin, j["target"] = request->target.name, j["folder"] = f.to, j["files"] = Json::array();
+  for (const ExportedFile& file : *files) {
+    if (auto written = write_file_atomic(fs::path(f.to) / file.name, file.content); !written) return c.fail(written.error());
+    j["files"].push_back(file.name);
+  }
+  c.out(fmt::format("{}\n  written to {}; README.md there says how to build and call it", request->origin, f.to));
+  return c.finish(dump(j));
+}
+
+int export_kernel(const Context& c, const ExportFlags& f) {
+  if (f.as == "cpp") return export_as_cpp(c, f);
+  return c.fail(export_problem(Code::bad_input, fmt::format("'{}' is no form that a kernel is exported in", f.as), {}, "--as cpp"));
+}
+
+}  // namespace
+
+void add_exchange(CLI::App& app, Action& action) {
+  auto f = std::make_shared<ExportFlags>();
+  CLI::App* sub = app.add_subcommand("export", "a kernel in a form that others use: C++ with a launcher of its own");
+  sub->add_option("what", f->what, "a sealed kernel (gen:ID, or the start of its id), or a package folder")->required();
+  sub->add_option("--as", f->as, "cpp: a folder of C++")->required();
+  sub->add_option("to", f->to, "the folder to write")->required();
+  sub->add_option("--operator", f->op, "of a package folder: its operator");
+  sub->footer("Examples:\n  forge export gen:3f2a --as cpp softmax\n  forge export my_kernel --operator softmax_f32 --as cpp softmax");
+  sub->callback([f, &action] { action = [f](Context& c) { return export_kernel(c, *f); }; });
+}
+
+}  // namespace forge
