@@ -25,9 +25,10 @@ struct Loaded {
   void* self = nullptr;
 };
 
-void expect_right(const std::string& op, const std::string& name, std::int64_t rows) {
+void expect_right(const std::string& op, const std::string& name, std::int64_t rows,
+                  const std::map<std::string, std::int64_t>& others = {}) {
   SCOPED_TRACE(op + " " + name + " rows " + std::to_string(rows));
-  Bench b(op, rows);
+  Bench b(op, rows, others);
   Loaded l(op, name);
   ASSERT_NE(l.self, nullptr);
   EXPECT_EQ(l.expert->version, FORGE_EXPERT_VERSION);
@@ -66,6 +67,11 @@ TEST(Experts, RmsNormOnOneDnn) {
   const Loaded l("fused_add_rmsnorm_bf16", "onednn");
   EXPECT_EQ(l.expert->composed, 1);
 }
+TEST(Experts, AttentionOnOneDnn) {
+  for (const std::int64_t rows : {1, 2, 70}) expect_right("attention_fwd_f32", "onednn", rows, {{"batch", rows == 2 ? 2 : 1}});
+  const Loaded l("attention_fwd_f32", "onednn");
+  EXPECT_EQ(l.expert->composed, 1);
+}
 
 // Runs in a process of its own, below: OpenBLAS reads its environment when it is loaded.
 TEST(Experts, DISABLED_OldCoreIsRefused) {
@@ -91,7 +97,7 @@ TEST(Experts, OpenBlasOnAnOldCoreIsRefused) {
 
 // Each operator has at least one expert, so that no run lacks a reference.
 TEST(Experts, EveryOperatorHasOne) {
-  for (const char* op : {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16"}) {
+  for (const char* op : {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"}) {
     std::set<std::string> names;
     for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(FORGE_BINARY_DIR) / "plugins" / op))
       if (file.path().filename().string().starts_with("expert-")) names.insert(file.path().stem());

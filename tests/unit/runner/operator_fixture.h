@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ const Table* load(const std::filesystem::path& path, const char* symbol) {
 
 class Bench {
  public:
-  Bench(const std::string& op, std::int64_t rows) : m_op(op) {
+  // Every variable axis is `rows` long, but for those in `others`.
+  Bench(const std::string& op, std::int64_t rows, const std::map<std::string, std::int64_t>& others = {}) : m_op(op) {
     const std::filesystem::path folder = std::filesystem::path(FORGE_SOURCE_DIR) / "operators" / op;
     const auto json = read_file(folder / "definition.json"), toml = read_file(folder / "task.toml");
     const auto parsed = parse_definition(json.value(), "definition.json");
@@ -72,7 +74,7 @@ class Bench {
     EXPECT_TRUE(rules) << rules.error().text();
     task = rules.value();
     for (const Axis& axis : definition.axes)
-      if (!axis.constant) m_variable[axis.name] = rows;
+      if (!axis.constant) m_variable[axis.name] = others.contains(axis.name) ? others.at(axis.name) : rows;
     const AxisValues axes = complete_axes(definition, m_variable).value();
     for (const auto& spec : definition.inputs) inputs.push_back(make(spec, axes));
     for (const auto& spec : definition.outputs) outputs.push_back(make(spec, axes));

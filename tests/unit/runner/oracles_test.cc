@@ -6,7 +6,7 @@
 namespace forge::test {
 namespace {
 
-const char* const k_operators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16"};
+const char* const k_operators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"};
 
 TEST(Oracles, GemmIsTheDotProduct) {
   Bench b("gemm_f32", 3);
@@ -55,6 +55,25 @@ TEST(Oracles, RmsNormOfTheSum) {
       EXPECT_EQ(b.outputs[1].expected[at], static_cast<double>(x(c)));
     }
   }
+}
+
+TEST(Oracles, AttentionSeesNoKeyBehindTheQuery) {
+  Bench b("attention_fwd_f32", 3);  // batch and seq
+  b.fill_normal(14);
+  b.compute_expected();
+  const auto at = [&](int tensor, std::int64_t row, std::int64_t d) { return static_cast<long double>(b.inputs[tensor].at(row * 64 + d)); };
+  for (std::int64_t head = 0; head < 24; ++head)
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t c = 0; c < 64; c += 7) {
+        long double sum = 0, out = 0;
+        for (std::int64_t j = 0; j <= i; ++j) {
+          long double score = 0;
+          for (std::int64_t d = 0; d < 64; ++d) score += at(0, head * 3 + i, d) * at(1, head * 3 + j, d);
+          sum += std::exp(score / 8);
+          out += std::exp(score / 8) * at(2, head * 3 + j, c);
+        }
+        EXPECT_NEAR(b.outputs[0].expected[static_cast<std::size_t>((head * 3 + i) * 64 + c)], static_cast<double>(out / sum), 1e-12);
+      }
 }
 
 TEST(Oracles, AdversarialContentIsFiniteAndRepeatable) {
@@ -174,6 +193,76 @@ TEST(Tolerances, SoftmaxTakesFloatAndNoLowerPrecision) {
       b.outputs[0].set(r * 4096 + c, static_cast<double>(std::exp(static_cast<float>(b.inputs[0].at(r * 4096 + c)) - log_sum)));
   }
   EXPECT_GT(b.worst(0), 1);
+}
+
+enum class Attention { plain, chain_online, tf32_scores, bf16_scores, bf16_weights, bf16_values, no_shift, leak };
+
+// One query after the other; `chain_online` moves the maximum at every key, which rounds most often.
+void attention(Bench& b, Attention how) {
+  const std::int64_t seq = b.outputs[0].shape[2], heads = b.outputs[0].shape[0] * 8;
+  const auto round = how == Attention::tf32_scores ? to_tf32 : how == Attention::bf16_scores ? to_bf16 : as_is;
+  const auto round_p = how == Attention::bf16_weights ? to_bf16 : as_is;
+  const auto rounded = [&](int tensor, float (*by)(float)) {
+    const auto* from = reinterpret_cast<const float*>(b.inputs[static_cast<std::size_t>(tensor)].data);
+    std::vector<float> to(from, from + heads * seq * 64);
+    std::transform(to.begin(), to.end(), to.begin(), by);
+    return to;
+  };
+  const std::vector<float> q_all = rounded(0, round), k_all = rounded(1, round);
+  const std::vector<float> v_all = rounded(2, how == Attention::bf16_values ? to_bf16 : as_is);
+  const float *q = q_all.data(), *k = k_all.data(), *v = v_all.data();
+  for (std::int64_t i = 0; i < heads * seq; ++i) {
+    const std::int64_t head = i / seq, keys = std::min(seq, i % seq + (how == Attention::leak ? 2 : 1));
+    std::vector<float> s(static_cast<std::size_t>(keys)), out(64);
+    float top = -INFINITY, sum = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float score = 0;
+      for (std::int64_t d = 0; d < 64; ++d) score += q[i * 64 + d] * k[(head * seq + j) * 64 + d];
+      s[static_cast<std::size_t>(j)] = score * 0.125f;
+    }
+    if (how != Attention::chain_online) top = how == Attention::no_shift ? 0 : *std::max_element(s.begin(), s.end());
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const float score = s[static_cast<std::size_t>(j)], higher = std::max(top, score), shrink = std::exp(top - higher);
+      if (how == Attention::chain_online) {
+        sum *= shrink, top = higher;
+        for (float& o : out) o *= shrink;
+      }
+      const float p = round_p(std::exp(score - top));
+      sum += p;
+      for (std::int64_t d = 0; d < 64; ++d) out[static_cast<std::size_t>(d)] += p * v[(head * seq + j) * 64 + d];
+    }
+    for (std::int64_t d = 0; d < 64; ++d) b.outputs[0].set(i * 64 + d, static_cast<double>(out[static_cast<std::size_t>(d)] / sum));
+  }
+}
+
+TEST(Tolerances, AttentionTakesFloatAndNoLowerPrecision) {
+  Bench b("attention_fwd_f32", 100, {{"batch", 1}});
+  const auto ratio = [&](Attention how) {
+    attention(b, how);
+    return b.worst(0);
+  };
+  for (int variant = -2; variant < b.variants(); ++variant) {
+    if (variant < 0)
+      b.fill_normal(24, variant == -1 ? 1 : 8);
+    else
+      b.fill_adversarial(6, variant);
+    b.compute_expected();
+    EXPECT_LT(ratio(Attention::plain), 0.5) << variant;
+    EXPECT_LT(ratio(Attention::chain_online), 0.5) << variant;
+    EXPECT_GT(ratio(Attention::leak), 10) << variant;
+    // 1: equal weights are exact in bfloat16. 4: float32 itself is off by more, at scores near 1000.
+    if (variant != 1 && variant != 4) {
+      EXPECT_GT(ratio(Attention::bf16_weights), 1.5) << variant;
+    }
+  }
+  b.fill_normal(24);
+  b.compute_expected();
+  for (const Attention how : {Attention::tf32_scores, Attention::bf16_scores, Attention::bf16_values}) EXPECT_GT(ratio(how), 1.5);
+  for (const int variant : {3, 4}) {
+    b.fill_adversarial(6, variant);
+    b.compute_expected();
+    EXPECT_FALSE(ratio(Attention::no_shift) <= 1) << variant;  // NaN
+  }
 }
 
 enum class Wrong { nothing, truncated, sum_rounded, weight_later };
