@@ -13,7 +13,7 @@
 namespace forge {
 namespace {
 
-const char* const kOperators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16"};
+const char* const kOperators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"};
 const char* const kTargets[] = {"cpu:x86-64-avx512", "cpu:x86-64-avx2"};
 
 Names machine(const TargetSpec& target) {
@@ -273,7 +273,10 @@ testing::AssertionResult compiles(const Shipped& s, const KernelPackage& p) {
   const Status ok = check_plan(*plan, s.definition, s.target, file);
   if (!ok) return testing::AssertionFailure() << ok.error().text() << "\n" << p.plan_text;
   for (const std::int64_t rows : {1, 37, 1024}) {
-    const auto axes = complete_axes(s.definition, {{s.definition.axes[0].name, rows}});
+    AxisValues given;  // the first variable axis is `rows` long, others 3
+    for (const Axis& axis : s.definition.axes)
+      if (!axis.constant) given[axis.name] = given.empty() ? rows : 3;
+    const auto axes = complete_axes(s.definition, given);
     if (!axes) return testing::AssertionFailure() << axes.error().text();
     const auto concrete = make_concrete(*plan, *axes, 2, 2);
     if (!concrete) return testing::AssertionFailure() << concrete.error().text();
