@@ -22,7 +22,7 @@ int main_of_forge(int argc, char** argv) {
   app.add_flag("-q,--quiet", context.quiet, "no lines of progress");
   app.footer(
       "Start with:\n  forge doctor             what works on this machine, what does not, and how to mend it\n"
-      "  forge suite cpu          forge kernels for the three operators and show what happened\n"
+      "  forge suite cpu          forge kernels for the operators of a CPU and show what happened\n"
       "  forge run gemm_f32       one operator, against the best expert library here\n"
       "Exit codes: 0 yes, 1 no (rejected, not faster, failed), 2 usage or bad input, 3 this machine cannot, 4 interrupted, 5 broken.\n"
       "State lives in $FORGE_HOME (default ~/.local/share/forge).");
