@@ -103,7 +103,8 @@ Status run_arms(Context& c, const CompareFlags& f, Store& store, const Machine& 
         c.say(fmt::format("{}, seed {}: {}", op, seed, arm.name));
         FORGE_TRY_ASSIGN(RunResult r, start_run(c.paths, store, arm.apply(task_of(f, machine, op, seed)),
                                                 [&c](const std::string& line) { c.say("  " + line); }));
-        if (r.stop == Stop::user) return fail(Code::interrupted, "stopped before every arm had run");
+        if (r.stop == Stop::user)
+          return fail(Code::interrupted, "stopped before every arm had run", "that run alone goes on with: forge run --resume " + r.run_id);
         runs.push_back({.op = op, .arm = arm.name, .seed = seed, .run = std::move(r), .full_against = {}, .duel = {}});
         const Status settled = runs.size() - 1 > full ? settle(c, machine, runs.back(), runs[full].run) : Status();
         if (!runs.back().duel.empty()) c.say(fmt::format("  full against {}: {}", arm.name, runs.back().duel));
@@ -162,11 +163,11 @@ void add_compare(CLI::App& app, Action& action) {
   sub->add_option("--first-seed", f->first, "where to begin: a comparison may be taken in parts")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(CLI::PositiveNumber)->capture_default_str();
+  sub->add_option("--seconds", f->seconds, "wall budget of each run")->check(positive)->capture_default_str();
   sub->add_option("--candidates", f->candidates, "hand-ins of each run")->check(CLI::PositiveNumber);
-  sub->add_option("--gate-seconds", f->gate_seconds, "the gate's time of each run")->check(CLI::PositiveNumber);
+  sub->add_option("--gate-seconds", f->gate_seconds, "the gate's time of each run")->check(positive);
   sub->add_option("--tokens", f->tokens, "of each run, for agents that are models")->check(CLI::Range(std::int64_t{1}, kMostTokens));
-  sub->add_option("--dollars", f->dollars, "likewise")->check(CLI::PositiveNumber);
+  sub->add_option("--dollars", f->dollars, "likewise")->check(positive);
   sub->add_option("-o,--output", f->out_file, "write the results as JSON too, run by run");
   sub->footer(
       "Examples:\n  forge compare softmax_f32 --arm no-revise --seeds 5\n  forge compare gemm_f32 softmax_f32 --arm no-knowledge --arm "

@@ -18,6 +18,8 @@ struct TaskFlags {
   std::int64_t tokens = 0;
   double dollars = 0;
 };
+// Checks for CLI11: empty when the text is a finite number above 0, as "nan" is not.
+std::string positive(const std::string& text);
 inline constexpr std::int64_t kMostTokens = 1'000'000'000'000;
 // Those that make sense whoever builds; a command adds its own.
 void add_task_flags(CLI::App&, TaskFlags&);

@@ -27,7 +27,8 @@ Budget get_budget(JsonReader r) {
 }
 
 bool is_reference(const std::string& r) {
-  return r == "none" || r == "expert" || (r.rfind("expert:", 0) == 0 && r.size() > 7) || (r.rfind("gen:", 0) == 0 && r.size() > 4);
+  const auto named = [&](std::string_view kind) { return r.size() > kind.size() && r.starts_with(kind); };
+  return r == "none" || r == "expert" || named("expert:") || named("gen:") || named("package:");
 }
 
 TargetSpec get_target(JsonReader r) {
@@ -111,7 +112,7 @@ Task get_task(JsonReader r) {
   r.need("reference", t.reference);
   if (r.has("reference"))
     r.check(is_reference(t.reference), "reference",
-            fmt::format("'{}' is none of expert, expert:<name>, gen:<sha prefix>, none", t.reference));
+            fmt::format("'{}' is none of expert, expert:<name>, gen:<sha prefix>, package:<folder>, none", t.reference));
   r.maybe("goal", t.goal);
   r.check(std::isfinite(t.goal) && t.goal >= 0, "goal", "must be finite and not negative");
   t.budget = get_budget(r.object("budget"));

@@ -72,7 +72,7 @@ struct NoiseFloor {
 
 // One side against another, paired and interleaved in one job.
 struct PairedTiming {
-  std::string against;  // "reference", "branch_best", "global_best", "expert"
+  std::string against;  // "reference", "branch_best", "global_best", "expert", "rival"
   Comparison comparison = Comparison::ambiguous;
   Interval speedup;        // T_against / T_candidate; two-sided 95 % interval
   double lower_bound = 0;  // one-sided, alpha 0.0005

@@ -217,13 +217,16 @@ Result<std::vector<std::string>> Desk::adopted(const std::vector<std::string>& c
   return j.get<std::vector<std::string>>();
 }
 
-// Built against the promoted one and confirmed faster than it; or both stand against the same expert, the new one's interval above.
-static bool beats(const Generation& made, const Generation& promoted) {
+// What is promoted gives way to a kernel that is faster in one job with it: the confirmation, if it was the reference; else one more job.
+Result<bool> Desk::beats(const Generation& made, const Generation& promoted) const {
   if (made.id == promoted.id) return true;
-  const PairedTiming* p = find_pairing(made.verdict, "reference");
-  if (made.parent == promoted.id) return p && p->comparison == Comparison::faster;
-  return made.against_expert && promoted.against_expert && made.expert == promoted.expert &&
-         made.against_expert->speedup.low > promoted.against_expert->speedup.high;
+  const auto faster = [](const PairedTiming* p) { return p && p->comparison == Comparison::faster; };
+  if (made.parent == promoted.id) return faster(find_pairing(made.verdict, "reference"));
+  const Result<Verdict> v = m_parts.gate->against(made.package, promoted.package);
+  if (v) return faster(find_pairing(*v, "rival"));
+  if (v.error().code == Code::interrupted) return tl::unexpected(v.error());
+  say(fmt::format("gen{} {} cannot be timed here and stays promoted: {}", promoted.number, promoted.id.substr(0, 12), v.error().message));
+  return false;
 }
 
 Result<Desk::Sealed> Desk::seal(Generation generation) {
@@ -238,7 +241,9 @@ Result<Desk::Sealed> Desk::seal(Generation generation) {
                        FORGE_TRY_ASSIGN(Vault vault, Vault::open(m_parts.home));
                        FORGE_TRY(vault.seal(generation));
                        FORGE_TRY_ASSIGN(const auto before, vault.promoted(generation.operator_name, generation.target));
-                       promote = !before || beats(generation, *before);
+                       if (before) {
+                         FORGE_TRY_ASSIGN(promote, beats(generation, *before));
+                       }
                        if (promote) FORGE_TRY(vault.promote(generation.operator_name, generation.target, generation.id));
                      }
                      Json answer = to_json_value(generation);

@@ -52,6 +52,7 @@ class Desk {
   double mean_hand_in_seconds() const { return m_hand_ins ? m_hand_in_seconds / m_hand_ins : 0; }
 
  private:
+  Result<bool> beats(const Generation& made, const Generation& promoted) const;
   using Work = std::function<Result<Json>()>;
   Result<Json> ask(const std::string& type, const Json& request, const Work&);
   // For what an agent can do something about: such an error is a result like any other, on record, and the same on a replay.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "evolve/start.h"
 
@@ -15,10 +16,12 @@ namespace {
 // generation that could go on for ever leaves something to the second.
 Budget share(const Budget& total, const Spent& spent, int generations_left) {
   const double part = generations_left > 1 ? 0.5 : 1;
-  Budget b = total;
-  b.candidates = static_cast<int>((total.candidates - spent.candidates) * part);
+  Budget b = total;  // rounded up: a chain of one hand-in makes it
+  b.candidates = static_cast<int>(std::ceil((total.candidates - spent.candidates) * part));
   b.gate_seconds = (total.gate_seconds - spent.gate_seconds) * part;
   b.wall_seconds = (total.wall_seconds - spent.wall_seconds) * part;
+  b.tokens = static_cast<std::int64_t>(std::ceil(static_cast<double>(total.tokens - spent.tokens) * part));
+  b.dollars = (total.dollars - spent.dollars) * part;
   return b;
 }
 
@@ -40,7 +43,8 @@ Result<EvolveResult> evolve(const Paths& paths, Store& store, const Task& asked,
   FORGE_TRY_ASSIGN(Heritage heritage, find_heritage(store, task.reference));
   for (int g = 0; g < max_generations; ++g) {
     task.budget = share(asked.budget, spent, max_generations - g);
-    if (task.budget.candidates < 1 || !(task.budget.gate_seconds > 0) || !(task.budget.wall_seconds > 0)) {
+    const bool paid = (asked.budget.tokens > 0 && task.budget.tokens < 1) || (asked.budget.dollars > 0 && !(task.budget.dollars > 0));
+    if (task.budget.candidates < 1 || !(task.budget.gate_seconds > 0) || !(task.budget.wall_seconds > 0) || paid) {
       out.ended = "the budget is spent";
       return out;
     }
@@ -55,7 +59,9 @@ Result<EvolveResult> evolve(const Paths& paths, Store& store, const Task& asked,
     }
     if (!r.sealed) {
       const bool sound = r.confirmation && r.confirmation->correct();
-      out.ended = heritage.number > 0 && sound ? "the gain is within the noise floor" : "nothing was sealed";
+      out.ended = heritage.number == 0 ? "nothing was sealed"
+                  : sound              ? "the gain is within the noise floor"
+                                       : fmt::format("no kernel beat gen{}", heritage.number - 1);
       return out;
     }
     heritage.number = r.generation->number + 1;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "agents/folder_driver.h"
 #include "evolve/flow.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -41,9 +40,7 @@ Result<RunResult> run(const Task& task, const RunParts& parts) {
   flow.result.run_id = parts.run_id;
   Result<RunResult> done = passes(flow);
   if (done || done.error().code != Code::interrupted) return done;
-  // Nothing is journalled: the record ends with the last finished step, and a resume goes on from there.
-  if (parts.say)
-    parts.say(fmt::format("stopped; `{} {}` goes on", is_folder_seat(task.coder) ? "forge submit" : "forge run --resume", parts.run_id));
+  // Nothing is journalled: the record ends with the last finished step, and a resume goes on from there. The command says how.
   flow.result.stop = Stop::user;
   flow.result.spent = spent(flow);
   for (const auto& branch : flow.branches) flow.result.branches.push_back(branch.outcome);

@@ -5,11 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agents/seats.h"
 #include "build/build.h"
 #include "device/survey.h"
 #include "evolve/evolve.h"
 #include "evolve/run_json.h"
+#include "util/text.h"
 #include "vault/vault.h"
 
 namespace forge {
@@ -26,6 +29,7 @@ class RefusingGate final : public Gate {
   Result<Evidence> examine(const KernelPackage&) override { return refuse(); }
   Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>&) override { return refuse(); }
   Result<Verdict> against_expert(const KernelPackage&) override { return refuse(); }
+  Result<Verdict> against(const KernelPackage&, const KernelPackage&) override { return refuse(); }
 
  private:
   static tl::unexpected<Error> refuse() { return fail(Code::diverged, "a replay asked the gate for a measurement"); }
@@ -99,12 +103,44 @@ fs::path journal_file(const Store& store, const std::string& id) { return store.
 
 fs::path workspace_of(const Store& store, const std::string& id) { return store.run_dir(id) / "workspace"; }
 
+bool is_package(const std::string& reference) { return reference.starts_with("package:"); }
+
+// A run keeps what it is measured against: the folder that the task names may change before a resume, or be gone.
+fs::path kept_reference(const Store& store, const std::string& id) { return store.run_dir(id) / "reference"; }
+
+// What is no reference is said before there is a run. Whether it runs here the gate finds out.
+Result<std::optional<KernelPackage>> check_reference(const Store& store, const Task& task, const OperatorFolder& op) {
+  const std::string& r = task.reference;
+  const auto bad = [&](const std::string& message, const std::string& fix) {
+    return fail(Error{.code = Code::bad_input, .message = message, .file = {}, .line = 0, .field = "reference", .fix = fix});
+  };
+  if (is_package(r)) {
+    FORGE_TRY_ASSIGN(KernelPackage package, read_package_folder(r.substr(8)));
+    return std::optional<KernelPackage>(std::move(package));
+  }
+  if (r.starts_with("gen:")) {
+    FORGE_TRY_ASSIGN(const Vault vault, Vault::open(store.home()));
+    FORGE_TRY_ASSIGN(const Generation g, vault.find(r.substr(4)));
+    if (g.operator_name != task.operator_name || g.target != task.target)
+      return bad(fmt::format("{} is a {} for {}, not a {} for {}", r, g.operator_name, g.target, task.operator_name, task.target),
+                 "`forge lineage " + task.operator_name + "` shows its own");
+  } else if (r.starts_with("expert:")) {
+    std::vector<std::string> names;
+    for (const auto& [name, plugin] : op.experts) names.push_back(name);
+    if (std::find(names.begin(), names.end(), r.substr(7)) == names.end())
+      return bad(fmt::format("{} has no expert '{}'", task.operator_name, r.substr(7)), "one of: " + join(names, ", "));
+  } else if (r != "expert" && r != "none") {
+    return bad(fmt::format("'{}' is no reference", r), "expert, expert:NAME, gen:ID, package:FOLDER or none");
+  }
+  return std::optional<KernelPackage>();
+}
+
 // In an ablation the coder reads what it has to beat: a kernel of our own, never an expert's.
-Result<std::optional<KernelPackage>> reference_to_show(const Store& store, const Task& task) {
+Result<std::optional<KernelPackage>> reference_to_show(const Store& store, const Task& task, const std::string& id) {
   std::optional<KernelPackage> shown;
   if (!task.show_reference) return shown;
-  if (task.reference.starts_with("package:")) {
-    FORGE_TRY_ASSIGN(shown, read_package_folder(task.reference.substr(8)));
+  if (is_package(task.reference)) {
+    FORGE_TRY_ASSIGN(shown, read_package_folder(kept_reference(store, id)));
     return shown;
   }
   FORGE_TRY_ASSIGN(const Vault vault, Vault::open(store.home()));
@@ -117,6 +153,7 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
                      const std::string& reference, const std::string& id, Journal::Mode mode, const Say& say) {
   Task for_gate = task;
   if (!reference.empty()) for_gate.reference = reference;
+  if (is_package(task.reference)) for_gate.reference = "package:" + kept_reference(store, id).string();
   FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate, make_gate(paths, for_gate, machine, GateOptions{}));
   Result<RunResult> result = fail(Code::internal, "not run");
   {
@@ -126,7 +163,7 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
     RunParts parts = parts_of(assembly, machine, *gate, journal, heritage, id);
     parts.paths = &paths;
     parts.home = store.home();
-    FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, task));
+    FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, task, id));
     parts.say = say;
     result = run(task, parts);
   }
@@ -154,9 +191,12 @@ Result<RunResult> start_run_from(const Paths& paths, Store& store, const Task& a
   FORGE_TRY_ASSIGN(const Machine machine, survey_machine(asked.target, store.home()));
   Task task = asked;
   task.target = machine.target.name;
-  FORGE_TRY(load_operator(paths, task.operator_name, machine.target.family));  // a name that is none: said before who would work on it
+  // What is wrong with the task is said before there is a run: first the operator's name, then who works on it, and against what.
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(paths, task.operator_name, machine.target.family));
   FORGE_TRY(check_seats(paths, task, machine));
+  FORGE_TRY_ASSIGN(const std::optional<KernelPackage> package, check_reference(store, task, op));
   const std::string id = store.new_run_id(task);
+  if (package) FORGE_TRY(write_package_folder(*package, kept_reference(store, id)));
   if (say) say("run " + id);
   return go(paths, store, task, machine, heritage, "", id, Journal::Mode::create, say);
 }
@@ -194,7 +234,7 @@ Result<ReplayResult> replay_run(const Paths& paths, const Store& store, const st
   FORGE_TRY_ASSIGN(const Assembly assembly, assemble(paths, recorded.task, recorded.machine, journal, {.workspace = {}, .replay = true}));
   RefusingGate gate;
   RunParts parts = parts_of(assembly, recorded.machine, gate, journal, recorded.heritage, id);
-  FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, recorded.task));
+  FORGE_TRY_ASSIGN(parts.shown_reference, reference_to_show(store, recorded.task, id));
   const Result<RunResult> result = run(recorded.task, parts);
   return conclude_replay(journal, result);
 }

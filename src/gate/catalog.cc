@@ -2,10 +2,12 @@
 #include "gate/catalog.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
 
+#include "gate/numeric.h"
 #include "util/text.h"
 
 namespace forge {
@@ -65,6 +67,27 @@ Result<Texts> read_folder(const fs::path& folder, const std::string& name) {
   return texts;
 }
 
+// The operands of the timed workload, once, against this machine's memory: more can only end in a failed allocation.
+Status check_memory(const OperatorFolder& op) {
+  FORGE_TRY_ASSIGN(const AxisValues axes, complete_axes(op.definition, op.task.timed.axes));
+  double bytes = 0;
+  for (const auto* list : {&op.definition.inputs, &op.definition.outputs})
+    for (const TensorSpec& tensor : *list) {
+      double size = judge_supports(tensor.dtype) ? static_cast<double>(bytes_of(tensor.dtype)) : 1;
+      for (const std::string& axis : tensor.shape) size *= static_cast<double>(axes.at(axis));
+      bytes += size;
+    }
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory / 2) return {};
+  return fail(Error{.code = Code::unsupported,
+                    .message = fmt::format("the tensors of the timed workload hold {:.3g} GB, and this machine has {:.3g} GB", bytes * 1e-9,
+                                           memory * 1e-9),
+                    .file = (op.folder / "task.toml").string(),
+                    .line = 0,
+                    .field = "timed.axes",
+                    .fix = "time a smaller workload, or check the constant axes in definition.json"});
+}
+
 }  // namespace
 
 std::vector<std::string> operator_names(const Paths& paths) {
@@ -105,6 +128,7 @@ Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name
     return fail(error);
   }
   result.task.timed = timed_workload(result.task, result.family);
+  if (result.family == "cpu") FORGE_TRY(check_memory(result));
 
   result.oracle = paths.plugins / name / "oracle.so";
   if (!fs::exists(result.oracle, status)) {

@@ -90,6 +90,10 @@ class FakeGate : public Gate {
     if (auto e = failure("against_expert")) return tl::unexpected(*e);
     return judged(p, {}, std::nullopt, {{"expert", expert_seconds}});
   }
+  Result<Verdict> against(const KernelPackage& p, const KernelPackage& rival) override {
+    if (auto e = failure("against")) return tl::unexpected(*e);
+    return judged(p, {}, std::nullopt, {{"rival", seconds(rival)}});
+  }
 
  private:
   std::optional<Error> failure(const std::string& method) {

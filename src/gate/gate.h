@@ -44,6 +44,8 @@ class Gate {  // edge of the world: RealGate, FakeGate in tests
   // Fresh process, fresh seeds, fresh floor, full oracle: against the reference, and against the first expert directly.
   virtual Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>& mechanisms) = 0;
   virtual Result<Verdict> against_expert(const KernelPackage&) = 0;
+  // Likewise directly against another package, as "rival": which of two sealed kernels is the faster one.
+  virtual Result<Verdict> against(const KernelPackage&, const KernelPackage& rival) = 0;
 };
 
 struct GateOptions {

@@ -421,19 +421,30 @@ Result<Verdict> RealGate::against_expert(const KernelPackage& package) {
     FORGE_TRY_ASSIGN(m_expert, open_expert("", considered, seconds));
     expert = m_expert.get();
   }
+  return duel(package, "expert", *expert);
+}
+
+Result<Verdict> RealGate::against(const KernelPackage& package, const KernelPackage& other) {
+  FORGE_TRY(ensure_open());
+  if (m_reference && !m_floor) FORGE_TRY(measure_floor());
+  FORGE_TRY_ASSIGN(Contestant * opponent, rival(other));
+  return duel(package, "rival", *opponent);
+}
+
+Result<Verdict> RealGate::duel(const KernelPackage& package, const std::string& label, Contestant& other) {
   FORGE_TRY_ASSIGN(Checked c, check_kernel(package, {}, false));
   if (c.ended) return c.finish(*c.ended);
-  auto again = start_again(*expert);
-  if (!again) return fail(Code::crashed, "a second process of the expert did not start: " + again.error().detail);
+  auto again = start_again(other);
+  if (!again) return fail(Code::crashed, fmt::format("a second process of the {} did not start: {}", label, again.error().detail));
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   JobPlan plan = plan_job(3);
   plan.audited = true;
   plan.watch = {{1, 1 + plan.floor, true}};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
                                             {{"candidate", c.who.get(), Checking::every_call},
-                                             {"expert", expert, Checking::random_third},
+                                             {label, &other, Checking::random_third},
                                              {"self", again->get(), Checking::random_third}},
-                                            "against the expert"));
+                                            "against the " + label));
   NoiseFloor floor;
   if (!job.result.failure)
     floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));

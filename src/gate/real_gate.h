@@ -65,6 +65,7 @@ class RealGate : public Gate {
   Result<Evidence> examine(const KernelPackage&) override;
   Result<Verdict> confirm(const KernelPackage&, const std::vector<Signature>& mechanisms) override;
   Result<Verdict> against_expert(const KernelPackage&) override;
+  Result<Verdict> against(const KernelPackage&, const KernelPackage& rival) override;
 
  private:
   struct Side {
@@ -94,6 +95,7 @@ class RealGate : public Gate {
                                                    const std::string& sealed_image, std::vector<std::string>& considered, double& seconds);
   Status ensure_open();
   Result<Contestant*> rival(const KernelPackage&);
+  Result<Verdict> duel(const KernelPackage&, const std::string& label, Contestant& other);
   void keep_as_rival(std::unique_ptr<Contestant>);
   Result<Checked> check_kernel(const KernelPackage&, const Signature&, bool fresh);
   Result<Stage*> timed_stage();

@@ -42,6 +42,13 @@ task=(run softmax_f32 --target cpu:x86-64-avx2 --reference "package:$work/refere
 run 4 "$forge" "${task[@]}" --coder "folder:$work/shown" --show-reference
 has 'forge submit'
 has "$inner" "$work/shown/M0/BRIEF.md"
+# The run keeps what it is measured against: it goes on and replays when the folder is gone.
+mv "$work/reference" "$work/elsewhere"
+run 0 "$forge" status last
+run 1 "$forge" submit "$work/shown/M0" --give-up 'seen enough'
+run 0 "$forge" replay last
+has 'every decision repeats'
+mv "$work/elsewhere" "$work/reference"
 run 4 "$forge" "${task[@]}" --coder "folder:$work/sealed"
 lacks "$inner" "$work/sealed/M0/BRIEF.md"
 

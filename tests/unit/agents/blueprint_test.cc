@@ -13,7 +13,7 @@
 namespace forge {
 namespace {
 
-const char* const kOperators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"};
+const char* const kOperators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "conv2d_f32", "attention_fwd_f32"};
 const char* const kTargets[] = {"cpu:x86-64-avx512", "cpu:x86-64-avx2"};
 
 Names machine(const TargetSpec& target) {
@@ -375,7 +375,7 @@ TEST(ShippedBlueprints, OptionsWithASignatureShowItInTheImage) {
         for (const BlueprintOption* o : possible(d, s.names)) {
           if (o->signature.empty()) continue;
           Choices choices = default_choices(s.blueprint);
-          if (d.name == "broadcast") choices["register_block"] = "6x64";
+          if (d.name == "broadcast") choices["register_block"] = choices.count("halo") ? "4x64" : "6x64";
           if (d.name == "store" && choices.count("row_pass")) choices["row_pass"] = "resident";
           choices[d.name] = o->value;
           all.push_back(choices);

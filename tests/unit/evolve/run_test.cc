@@ -240,28 +240,30 @@ TEST(Run, Gen0IsSealedAlthoughSlowerThanItsExpertLaterOnesNot) {
   EXPECT_TRUE(second->confirmation->correct());
 }
 
-// A second gen0 does not take the place of a faster one; it is sealed beside it.
-TEST(Run, ASlowerGen0IsSealedButNotPromoted) {
+// Which of two gen0 is promoted is settled in one job of the two, whatever each was measured against and on which day.
+TEST(Run, OnlyAFasterGen0TakesThePlaceOfAnother) {
   const auto folder = TempDir::make();
   ASSERT_TRUE(folder);
   std::string promoted;
-  for (const auto& [package, ms] : std::vector<std::pair<std::string, double>>{{"a", 0.5}, {"b", 1.2}}) {
+  for (const std::string package : {"a", "b", "c"}) {
     Trial r;
     r.world.home = folder->path();
     r.world.gate.reference.id = "expert:fake";
-    r.world.ms = {{package, ms}};
+    r.world.gate.reference.description = "the best of 4 ways, 1." + package;
+    r.world.ms = {{"a", 0.5}, {"b", 1.2}, {"c", 0.3}};
     ScriptedArchitect architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")})})});
     ScriptedCoder coder({hands_in(package)});
     const RunResult& result = r.go(architect, coder);
     EXPECT_TRUE(result.sealed);
-    EXPECT_EQ(result.promoted, package == "a");
+    EXPECT_EQ(result.promoted, package != "b") << package;
+    EXPECT_EQ(r.world.gate.calls["against"], package == "a" ? 0 : 1);
     if (result.promoted) promoted = result.generation->id;
   }
   const auto vault = Vault::open(folder->path());
   ASSERT_TRUE(vault);
   const auto all = vault->all();
   ASSERT_TRUE(all);
-  ASSERT_EQ(all->size(), 2u);
+  ASSERT_EQ(all->size(), 3u);
   const auto of_these = vault->promoted(all->front().operator_name, all->front().target);
   ASSERT_TRUE(of_these && *of_these);
   EXPECT_EQ((*of_these)->id, promoted);

@@ -59,6 +59,12 @@ TEST(Experts, GemmOnOneDnn) {
 TEST(Experts, GemmOnOpenBlas) {
   for (const std::int64_t rows : {1, 37}) expect_right("gemm_f32", "openblas", rows);
 }
+TEST(Experts, Conv2dOnOneDnn) {
+  for (const std::int64_t batch : {1, 3}) expect_right("conv2d_f32", "onednn", batch);
+}
+TEST(Experts, Conv2dOnOpenBlas) {
+  for (const std::int64_t batch : {1, 3}) expect_right("conv2d_f32", "openblas", batch);
+}
 TEST(Experts, SoftmaxOnOneDnn) {
   for (const std::int64_t rows : {1, 67}) expect_right("softmax_f32", "onednn", rows);
 }
@@ -97,7 +103,7 @@ TEST(Experts, OpenBlasOnAnOldCoreIsRefused) {
 
 // Each operator has at least one expert, so that no run lacks a reference.
 TEST(Experts, EveryOperatorHasOne) {
-  for (const char* op : {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"}) {
+  for (const char* op : {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "conv2d_f32", "attention_fwd_f32"}) {
     std::set<std::string> names;
     for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(FORGE_BINARY_DIR) / "plugins" / op))
       if (file.path().filename().string().starts_with("expert-")) names.insert(file.path().stem());

@@ -6,7 +6,7 @@
 namespace forge::test {
 namespace {
 
-const char* const k_operators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "attention_fwd_f32"};
+const char* const k_operators[] = {"gemm_f32", "softmax_f32", "fused_add_rmsnorm_bf16", "conv2d_f32", "attention_fwd_f32"};
 
 TEST(Oracles, GemmIsTheDotProduct) {
   Bench b("gemm_f32", 3);
