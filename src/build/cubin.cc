@@ -48,7 +48,7 @@ std::vector<Attribute> attributes(std::string_view bytes) {
     if (format == kHasBytes) {
       if (size > bytes.size() - at) break;
       a.words.resize(size / 4);
-      std::memcpy(a.words.data(), bytes.data() + at, a.words.size() * 4);
+      if (!a.words.empty()) std::memcpy(a.words.data(), bytes.data() + at, a.words.size() * 4);
       at += size;
     } else {
       a.words = {size};

@@ -19,7 +19,7 @@ has() { grep -qE -- "$1" "${2:-$work/out}" || { echo "FAILED: no '$1' in ${2:-th
 lacks() { if grep -qrE -- "$1" "${@:2}"; then echo "FAILED: '$1' is in ${*:2}"; grep -rE -- "$1" "${@:2}" | head -3; exit 1; fi; }
 
 run 2 "$forge" submit
-run 0 "$forge" open softmax_f32 --folder "$work/mine"
+run 0 "$forge" open softmax_f32 --folder "$work/mine" --gate-seconds 3000
 has 'forge submit'
 m0="$work/mine/M0"
 for f in BRIEF.md kernel.cpp launch.toml forge_args.h; do [[ -s "$m0/$f" ]] || { echo "FAILED: no $f"; exit 1; }; done
