@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// forge export: kernels in the forms that others use.
+// forge export | import: kernels in the forms that others use, and the tasks of others.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "core/json_io.h"
 #include "exchange/cpp_export.h"
+#include "exchange/import.h"
 #include "gate/catalog.h"
 #include "util/text.h"
 #include "vault/vault.h"
@@ -100,6 +101,52 @@ int export_kernel(const Context& c, const ExportFlags& f) {
   return c.fail(export_problem(Code::bad_input, fmt::format("'{}' is no form that a kernel is exported in", f.as), {}, "--as cpp"));
 }
 
+// Writes the folder, unless there is one of that name.
+Status write_operator(const ImportedOperator& op, const fs::path& to) {
+  const fs::path folder = to / op.name;
+  std::error_code ignored;
+  if (fs::exists(folder, ignored))
+    return fail(export_problem(Code::bad_input, "exists already", folder.string(), "remove it, or import to another folder: --to"));
+  FORGE_TRY(make_dirs(folder));
+  for (const ExportedFile& file : op.files) FORGE_TRY(write_file_atomic(folder / file.name, file.content));
+  return {};
+}
+
+int import_from(const Context& c, const std::string& from, const std::string& to) {
+  auto items = import_tasks(from);
+  if (!items) return c.fail(items.error());
+  std::size_t taken = 0;
+  Json list = Json::array();
+  for (ImportItem& item : *items) {
+    if (item.taken)
+      if (const Status written = write_operator(*item.taken, to); !written) {
+        if (written.error().code != Code::bad_input) return c.fail(written.error());
+        item.taken.reset();
+        item.refused = written.error();
+      }
+    Json j;
+    j["source"] = item.source, j["format"] = item.format;
+    if (item.taken) {
+      ++taken;
+      const ImportedOperator& op = *item.taken;
+      j["operator"] = op.name, j["folder"] = (fs::path(to) / op.name).string(), j["missing"] = op.missing, j["notes"] = op.notes;
+      c.out(fmt::format("taken    {} ({}), {} things missing: {}", op.name, item.format, op.missing.size(),
+                        (fs::path(to) / op.name / "IMPORT.md").string()));
+      if (items->size() == 1)
+        for (const std::string& m : op.missing) c.out("  missing: " + m);
+    } else {
+      j["refused"] = item.refused->message, j["fix"] = item.refused->fix;
+      c.out("refused  " + item.refused->text());
+    }
+    list.push_back(std::move(j));
+  }
+  c.out(fmt::format(
+      "{} of {} taken{}", taken, items->size(),
+      taken > 0 ? fmt::format("; fill in what IMPORT.md names, then move the folder to {}", (c.paths.data / "operators").string()) : ""));
+  c.finish(dump(Json{{"items", list}}));
+  return taken == items->size() ? kOk : kNegative;
+}
+
 }  // namespace
 
 void add_exchange(CLI::App& app, Action& action) {
@@ -111,6 +158,19 @@ void add_exchange(CLI::App& app, Action& action) {
   sub->add_option("--operator", f->op, "of a package folder: its operator");
   sub->footer("Examples:\n  forge export gen:3f2a --as cpp softmax\n  forge export my_kernel --operator softmax_f32 --as cpp softmax");
   sub->callback([f, &action] { action = [f](Context& c) { return export_kernel(c, *f); }; });
+
+  struct ImportFlags {
+    std::string from, to = "imported";
+  };
+  auto i = std::make_shared<ImportFlags>();
+  CLI::App* in = app.add_subcommand("import", "tasks of others as operator folders: FlashInfer-Trace, KernelBench, GPU MODE");
+  in->add_option("from", i->from, "a file, or a folder that holds some")->required();
+  in->add_option("--to", i->to, "where the operator folders are written")->capture_default_str();
+  in->footer(
+      "Examples:\n  forge import definitions/rmsnorm/rmsnorm_h4096.json\n  forge import KernelBench/level1 --to mine\nPython is read, "
+      "never "
+      "run; what only running it would tell is named in IMPORT.md.\nExit: 0 all taken, 1 some refused (and why).");
+  in->callback([i, &action] { action = [i](Context& c) { return import_from(c, i->from, i->to); }; });
 }
 
 }  // namespace forge

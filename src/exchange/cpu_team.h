@@ -4,7 +4,7 @@
 
 namespace forge {
 
-inline constexpr const char* kCpuTeam = R"cpp(
+inline constexpr const char* kCpuTeam = R"text(
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
@@ -125,6 +125,6 @@ void clear(const forge_args* range, const forge_block* b) {
   const std::size_t begin = std::min(r.bytes, piece * static_cast<std::size_t>(b->index));
   std::memset(r.data + begin, 0, std::min(r.bytes - begin, piece));
 }
-)cpp";
+)text";
 
 }  // namespace forge

@@ -4,7 +4,7 @@
 
 namespace forge {
 
-inline constexpr const char* kCudaState = R"cpp(
+inline constexpr const char* kCudaState = R"text(
 struct Planned {
   int entry;
   std::int64_t grid, shared_bytes;
@@ -126,9 +126,9 @@ struct Launcher::State {
     const CUresult r = cuLaunchKernelEx(&config, functions[p.entry], parameters, nullptr);
     return r == CUDA_SUCCESS ? Outcome::done : failed(r, k_entry_names[p.entry]);
   }
-)cpp";
+)text";
 
-inline constexpr const char* kCudaMemory = R"cpp(
+inline constexpr const char* kCudaMemory = R"text(
   // Kept from call to call; a new one is clear, because the kernel may count on finding it as it left it.
   Outcome reserve(int index, std::int64_t bytes, CUstream stream) {
     Workspace& w = workspaces[index];
@@ -216,6 +216,6 @@ inline constexpr const char* kCudaMemory = R"cpp(
 Launcher::Launcher() : m_state(std::make_unique<State>()) {}
 Launcher::~Launcher() = default;
 const char* Launcher::why() const { return m_state->text; }
-)cpp";
+)text";
 
 }  // namespace forge

@@ -50,4 +50,66 @@ run 2 'unknown name .rows.' "$forge" export "$here/softmax" --operator gemm_f32 
 run 2 'to is required' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp
 [[ ! -e "$work/none" ]] || { echo "FAILED: a refused export left a folder"; exit 1; }
 
+# --- Tasks of others -------------------------------------------------------------------------------------------------------------
+mkdir -p "$work/set/definitions/softmax" "$work/set/workloads/softmax" "$work/bench"
+sed 's/softmax_f32/their_softmax/' "$root/operators/softmax_f32/definition.json" >"$work/set/definitions/softmax/their_softmax.json"
+for rows in 3 500; do
+  echo '{"definition": "their_softmax", "workload": {"uuid": "w'$rows'", "axes": {"rows": '$rows'}, "inputs": {"x": {"type": "random"}}}}'
+done >"$work/set/workloads/softmax/their_softmax.jsonl"
+cat >"$work/bench/1_Relu.py" <<'EOF'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+open("ran", "w")  # would leave a file, if it were run
+def get_inputs():
+    return [torch.rand(16, 77)]
+EOF
+cat >"$work/bench/2_Linear.py" <<'EOF'
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        self.fc = torch.nn.Linear(3, 4)
+    def forward(self, x):
+        return self.fc(x)
+def get_inputs():
+    return [torch.rand(16, 3)]
+EOF
+cd "$work"
+run 0 'taken +their_softmax .*4 things missing' "$forge" import "$work/set" --to "$work/ops"
+run 0 'missing: an oracle' "$forge" import "$work/set/definitions/softmax/their_softmax.json" --to "$work/ops2"
+cmp "$work/set/definitions/softmax/their_softmax.json" "$work/ops/their_softmax/definition.json"
+grep -q 'axes = { rows = 500 }' "$work/ops/their_softmax/task.toml"
+run 1 'exists already' "$forge" import "$work/set" --to "$work/ops"
+run 1 'refused .*2_Linear.py:4: the model makes weights' "$forge" import "$work/bench" --to "$work/ops"
+grep -q '1 of 2 taken' "$work/out"
+[[ -s "$work/ops/kernelbench_1_Relu/IMPORT.md" && ! -e ran ]] || { echo "FAILED: no IMPORT.md, or foreign Python was run"; exit 1; }
+run 2 'does not exist' "$forge" import "$work/nothing"
+run 2 'no task that is known' "$forge" import "$root/docs/formats" --to "$work/ops3"
+run 2 'from is required' "$forge" import
+"$forge" import "$work/bench" --to "$work/ops4" --json >"$work/json" || true
+python3 -c 'import json, sys; items = json.load(open(sys.argv[1]))["items"]; assert [("refused" in i) for i in items] == [False, True]' "$work/json"
+
+# An imported operator does not load as it is, and says what it lacks; filled in, with the oracle of the operator it is, it judges kernels.
+mkdir -p "$work/data"
+cp -r "$root/operators" "$work/data/operators"
+rm -rf "$work/data/operators/softmax_f32"
+cp -r "$work/ops/their_softmax" "$work/data/operators/softmax_f32"
+sed -i 's/their_softmax/softmax_f32/' "$work/data/operators/softmax_f32/"{definition.json,task.toml}
+run 2 "output 'y' has no judge" env FORGE_DATA="$work/data" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
+cat >>"$work/data/operators/softmax_f32/task.toml" <<'EOF'
+[[judge]]
+output = "y"
+kind = "relative"
+tolerance = 2.1e-5
+absolute = 7.52316384526264e-37
+source = "as in operators/softmax_f32"
+[cost]
+flops = "5 * rows * columns"
+bytes = "8 * rows * columns"
+EOF
+if grep -q ' avx2 ' /proc/cpuinfo; then
+  run 0 'accepted' env FORGE_DATA="$work/data" FORGE_PLUGINS="$build/plugins" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
+fi
+
 echo "exchange: fine"
