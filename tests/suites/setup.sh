@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/setup.sh against a fake dpkg and apt-get: what it asks them for, and what it says when they fail.
+# scripts/setup.sh against a fake dpkg and apt-get: what it asks them for, and what it says when they fail. scripts/tables.sh: whether
+# the README says what the records say.
 set -euo pipefail
 source_root="$(cd "$(dirname "$0")/../.." && pwd)"
+"$source_root/scripts/tables.sh" --check
 work="$(mktemp -d)"
 trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
 mkdir -p "$work/tree" "$work/bin"
