@@ -93,7 +93,10 @@ Result<InstructionMix> disassemble_object(const std::string& object);
 Result<InstructionMix> disassemble_cubin(const std::string& cubin);
 // By the target's family.
 Result<InstructionMix> disassemble_image(const Image&, const TargetSpec&);
-InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& regions, const std::string& label);
+// Sampled code: each region starts at an instruction, and `entries` are addresses of further ones, such as all that were sampled.
+// What control flow does not lead to from there is data or was not seen to run, and is not counted.
+InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& regions, const std::string& label,
+                                const std::vector<std::uint64_t>& entries = {});
 SignatureResult check_signature(const Signature&, const InstructionMix&);
 
 }  // namespace forge

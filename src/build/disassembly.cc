@@ -72,12 +72,12 @@ struct Found {
   CodeLoop loop;
 };
 
-// whole_regions: where no loop is seen, take each region whole; a sample around a hot place rarely holds a long loop's both ends.
-InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& regions, bool whole_regions) {
+// Of decoded regions. whole_regions: where no loop is seen, take each region whole; a sample around a hot place rarely holds a
+// long loop's both ends.
+InstructionMix mix_of(const X86Decoder& decoder, const std::vector<CodeRegion>& regions, bool whole_regions) {
   InstructionMix mix;
   std::vector<Found> found;
-  for (CodeRegion& region : regions) {
-    decode_region(decoder, region);
+  for (const CodeRegion& region : regions) {
     mix.instructions += static_cast<std::int64_t>(region.lines.size());
     mix.undecoded += region.undecoded;
     for (const CodeLine& l : region.lines) {
@@ -88,7 +88,7 @@ InstructionMix mix_of(const X86Decoder& decoder, std::vector<CodeRegion>& region
   }
   const bool vector_loop = std::any_of(found.begin(), found.end(), [](const Found& f) { return f.loop.heat >= 1; });
   if (whole_regions && !vector_loop)
-    for (CodeRegion& region : regions)
+    for (const CodeRegion& region : regions)
       if (!region.lines.empty())
         found.push_back({&region, {.head = 0, .lines = all_lines(region), .heat = heat(region, all_lines(region))}});
   std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.loop.heat > b.loop.heat; });
@@ -124,10 +124,13 @@ Result<InstructionMix> disassemble_object(const std::string& bytes) {
   std::vector<CodeRegion> regions;
   for (std::size_t i = 1; i < object.sections.size(); ++i)
     if (object.sections[i].allocated() && object.sections[i].executable()) add_functions(object, i, regions);
-  return mix_of(X86Decoder(), regions, false);
+  const X86Decoder decoder;
+  for (CodeRegion& region : regions) decode_region(decoder, region);
+  return mix_of(decoder, regions, false);
 }
 
-InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& code, const std::string& label) {
+InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& code, const std::string& label,
+                                const std::vector<std::uint64_t>& entries) {
   // Samples overlap: join what touches, so that nothing counts twice and a loop may span two of them.
   std::vector<std::pair<std::uint64_t, std::string>> joined = code;
   std::sort(joined.begin(), joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -143,10 +146,18 @@ InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::
     if (joined[i].second.size() > known) bytes += joined[i].second.substr(known);
   }
   if (!joined.empty()) joined.resize(kept + 1);
+  const X86Decoder decoder;
   std::vector<CodeRegion> regions;
-  for (const auto& [address, bytes] : joined)
+  for (const auto& [address, bytes] : joined) {
     regions.push_back({.symbol = fmt::format("{}@{:#x}", label, address), .address = address, .bytes = bytes, .lines = {}});
-  return mix_of(X86Decoder(), regions, true);
+    std::vector<std::uint64_t> offsets;
+    for (const std::uint64_t entry : entries)
+      if (entry - address < bytes.size()) offsets.push_back(entry - address);
+    for (const auto& sample : code)
+      if (sample.first - address < bytes.size()) offsets.push_back(sample.first - address);
+    decode_reachable(decoder, regions.back(), offsets);
+  }
+  return mix_of(decoder, regions, true);
 }
 
 }  // namespace forge

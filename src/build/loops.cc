@@ -85,6 +85,43 @@ void decode_region(const X86Decoder& decoder, CodeRegion& region) {
   }
 }
 
+void decode_reachable(const X86Decoder& decoder, CodeRegion& region, const std::vector<std::uint64_t>& entries) {
+  constexpr std::uint64_t kLongest = 15;  // bytes of an instruction
+  enum : char { free, inside, start };
+  std::vector<char> taken(region.bytes.size(), free);
+  std::vector<std::uint64_t> open(entries.rbegin(), entries.rend());
+  X86Instruction x;
+  while (!open.empty()) {
+    std::uint64_t at = open.back();
+    open.pop_back();
+    while (at < taken.size() && taken[at] == free) {
+      // No program runs a privileged instruction: whoever got here went astray, behind a call that does not return.
+      if (!decoder.decode(region.bytes.substr(at), x) || (x.info.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)) {
+        region.undecoded += at + kLongest <= taken.size();  // nearer to the end it is only cut off
+        break;
+      }
+      std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(at), x.info.length, static_cast<char>(inside));
+      taken[at] = start;
+      if (std::uint64_t target; x.info.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && x.direct_target(at, target)) open.push_back(target);
+      const CodeLine::Flow flow = flow_of(x);
+      if (flow == CodeLine::Flow::jump || flow == CodeLine::Flow::stop) break;
+      at += x.info.length;
+    }
+  }
+  bool frame_pointer = false;
+  for (std::uint64_t at = 0; at < taken.size(); ++at) {
+    if (taken[at] != start || !decoder.decode(region.bytes.substr(at), x)) continue;
+    if (!region.lines.empty()) {
+      // Nothing falls into a line that does not follow it in memory.
+      CodeLine& last = region.lines.back();
+      if (last.offset + last.length != at && last.flow == CodeLine::Flow::next) last.flow = CodeLine::Flow::stop;
+      if (last.offset + last.length != at && last.flow == CodeLine::Flow::conditional) last.flow = CodeLine::Flow::jump;
+    }
+    frame_pointer |= sets_frame_pointer(x);
+    region.lines.push_back(describe(x, at, frame_pointer));
+  }
+}
+
 double heat(const CodeRegion& region, const std::vector<std::uint32_t>& lines) {
   double sum = 0;
   for (const std::uint32_t i : lines) {

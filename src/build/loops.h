@@ -33,7 +33,11 @@ struct CodeRegion {
   std::vector<CodeLine> lines;
   std::int64_t undecoded = 0;  // bytes skipped
 };
+// All of it, one instruction after the other.
 void decode_region(const X86Decoder&, CodeRegion&);
+// Only what control flow leads to from these offsets. A code generator keeps its tables of constants beside its code, and they
+// decode as instructions that nobody runs.
+void decode_reachable(const X86Decoder&, CodeRegion&, const std::vector<std::uint64_t>& entries);
 
 // A natural loop (its head dominates the jump back) that holds no other: the lines of its blocks, ascending. A block that the
 // compiler moved out of line and that jumps back into an outer loop is none.

@@ -182,7 +182,7 @@ Result<Evidence> RealGate::analyse() {
   else if (profile->hot_code.empty())
     e.notes.push_back("no code was sampled: the instruction mix is missing");
   else
-    add_mix_metrics(e, disassemble_code(profile->hot_code, m_info.id));
+    add_mix_metrics(e, disassemble_code(profile->hot_code, m_info.id, profile->hot_places));
   return e;
 }
 

@@ -74,7 +74,9 @@ class ProcessRunner final : public Runner {
     m_limited = m_link.process().limit_address_space(k_own_address_space + m_options.memory_bytes + call->mapped_bytes + m_last_mapped);
     m_last_mapped = call->mapped_bytes;
     m_link.process().resume();
-    auto r = m_link.request<wire::Reply>(*call->message, fds, "prepare", m_options.load_timeout_s);
+    // An expert is trusted and may try several ways of its own here; on a busy machine that takes longer than loading a candidate.
+    const double patience = m_options.load_timeout_s * (m_expert ? 6 : 1);
+    auto r = m_link.request<wire::Reply>(*call->message, fds, "prepare", patience);
     if (!r) return failure(r.error());
     const wire::Reply reply = **r;
     if (auto s = m_link.stop("prepare"); !s) return s;
@@ -138,7 +140,7 @@ class ProcessRunner final : public Runner {
     CodeProfile p;
     p.samples = static_cast<int>(samples->samples);
     p.note = text_of(samples->note);
-    if (samples->mapping_count > wire::k_max_mappings || samples->hot_count > wire::k_max_hot)
+    if (samples->mapping_count > wire::k_max_mappings || samples->hot_count > wire::k_max_hot || samples->place_count > wire::k_max_sampled)
       return m_link.end(Reason::runner_broke, "a profile larger than its message");
     for (std::uint32_t i = 0; i < samples->mapping_count; ++i)
       p.where.push_back({text_of(samples->mappings[i].name), static_cast<double>(samples->mappings[i].samples) / std::max(1, p.samples)});
@@ -147,6 +149,7 @@ class ProcessRunner final : public Runner {
       if (hot.bytes > wire::k_hot_bytes) return m_link.end(Reason::runner_broke, "a profile larger than its message");
       p.hot_code.emplace_back(hot.address, std::string(reinterpret_cast<const char*>(hot.code), hot.bytes));
     }
+    p.hot_places.assign(samples->places, samples->places + samples->place_count);
     return p;
   }
 

@@ -90,6 +90,19 @@ void copy_hot_code(const std::vector<std::uint64_t>& sorted, const std::vector<M
   }
 }
 
+// An even share for each window, evenly spread over it.
+void copy_hot_places(const std::vector<std::uint64_t>& sorted, wire::Samples& out) {
+  constexpr std::size_t share = wire::k_max_sampled / wire::k_max_hot;
+  for (std::uint32_t i = 0; i < out.hot_count; ++i) {
+    const wire::HotCode& hot = out.hot[i];
+    std::vector<std::uint64_t> places;
+    for (auto at = std::lower_bound(sorted.begin(), sorted.end(), hot.address); at != sorted.end() && *at < hot.address + hot.bytes; ++at)
+      if (places.empty() || places.back() != *at) places.push_back(*at);
+    const std::size_t step = places.size() / share + 1;
+    for (std::size_t k = 0; k < places.size(); k += step) out.places[out.place_count++] = places[k];
+  }
+}
+
 }  // namespace
 
 void sample_profile(double seconds, const std::function<bool()>& run, wire::Samples& out) {
@@ -128,6 +141,7 @@ void sample_profile(double seconds, const std::function<bool()>& run, wire::Samp
     out.mappings[out.mapping_count++].samples = n;
   }
   copy_hot_code(sorted, maps, out);
+  copy_hot_places(sorted, out);
   if (!alive)
     copy_text(out.note, "run() failed while it was sampled");
   else if (sorted.size() < 50)

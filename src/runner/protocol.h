@@ -9,11 +9,11 @@
 namespace forge::wire {
 
 constexpr std::uint32_t k_magic = 0x52475246;  // "FRGR"
-constexpr std::uint16_t k_version = 3;
+constexpr std::uint16_t k_version = 4;
 constexpr int k_channel_fd = 3;  // the runner's end, inherited
 
 constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_entries = 64, k_max_tensors = 32;
-constexpr int k_max_rank = 8, k_max_args = 3968, k_max_mappings = 48, k_max_hot = 3, k_hot_bytes = 4096;
+constexpr int k_max_rank = 8, k_max_args = 3968, k_max_mappings = 48, k_max_hot = 3, k_hot_bytes = 4096, k_max_sampled = 256;
 
 enum class Kind : std::uint16_t {
   hello = 1,    // runner -> judge, first of all
@@ -138,7 +138,8 @@ struct HotCode {
 struct Samples {
   Header header;
   Outcome outcome = Outcome::ok;
-  std::uint32_t samples = 0, mapping_count = 0, hot_count = 0;
+  std::uint32_t samples = 0, mapping_count = 0, hot_count = 0, place_count = 0;
+  std::uint64_t places[k_max_sampled] = {};  // distinct sampled addresses in the hot code: instructions start there
   Mapping mappings[k_max_mappings];
   HotCode hot[k_max_hot];
   char note[256] = {};

@@ -67,6 +67,7 @@ struct CodeSample {
 struct CodeProfile {
   std::vector<CodeSample> where;                                // library names; "jit" for anonymous executable memory
   std::vector<std::pair<std::uint64_t, std::string>> hot_code;  // address and bytes around the hottest places
+  std::vector<std::uint64_t> hot_places;                        // sampled addresses in it: an instruction starts at each
   int samples = 0;
   std::string note;  // what was missing
 };

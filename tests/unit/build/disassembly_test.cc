@@ -140,6 +140,42 @@ TEST(Disassembly, SampleWithoutALoopIsTakenWhole) {
   EXPECT_EQ(disassemble_code({}, "jit").instructions, 0);
 }
 
+// iretd, popfq, sti, in al, dx, scasb, jrcxz, hlt: what a table of constants looks like when somebody decodes it.
+const std::string kTable("\xcf\x9d\xfb\xec\xae\xe3\x10\xf4\x00\x00\x80\x3f\xcf\xcf\xcf\xcf", 16);
+
+TEST(Disassembly, TablesBesideTheCodeAreNoInstructions) {
+  const InstructionMix code = disassemble_code({{0x7000, kNested}}, "jit");
+  EXPECT_EQ(disassemble_code({{0x7000, kNested + kTable}}, "jit").mnemonics, code.mnemonics);  // behind the return
+  // jmp over the table ; table ; code: as a linear sweep never sees it
+  const InstructionMix over = disassemble_code({{0x7000, "\xeb\x10" + kTable + kNested}}, "jit");
+  EXPECT_EQ(over.instructions, code.instructions + 1);
+  EXPECT_EQ(over.mnemonics.at("jmp"), 1);
+  EXPECT_EQ(over.undecoded, 0);
+  ASSERT_EQ(over.loops.size(), 1u);
+  EXPECT_EQ(over.loops[0].instructions, 2);
+  EXPECT_EQ(over.loops[0].offset, 28u);
+  // call what stands behind the table ; ret
+  const std::string call("\xe8\x11\x00\x00\x00\xc3", 6);
+  EXPECT_EQ(disassemble_code({{0x7000, call + kTable + kNested}}, "jit").instructions, code.instructions + 2);
+}
+
+TEST(Disassembly, SampledPlacesAreEntries) {
+  const std::string bytes = "\xc3" + kTable + kNested;  // a call by register leads to the code
+  EXPECT_EQ(disassemble_code({{0x7000, bytes}}, "jit").instructions, 1);
+  const InstructionMix mix = disassemble_code({{0x7000, bytes}}, "jit", {0x7000 + 17, 0x7000 + 17 + 10, 0x9000, 0x10});
+  EXPECT_EQ(mix.instructions, 7);
+  EXPECT_EQ(mix.undecoded, 0);
+  EXPECT_EQ(mix.loops.size(), 1u);
+}
+
+TEST(Disassembly, StopsWhereCodeEndsWithoutAJump) {
+  const std::string call("\xe8\x00\x01\x00\x00", 5);  // of what does not return: a table follows
+  const InstructionMix mix = disassemble_code({{0x7000, call + "\xf4" + kTable}}, "jit");
+  EXPECT_EQ(mix.instructions, 1);
+  EXPECT_EQ(mix.undecoded, 1);
+  EXPECT_EQ(disassemble_code({{0x7000, kNested.substr(0, 8)}}, "jit").undecoded, 0);  // cut off: the sample ends, not the code
+}
+
 using Flow = CodeLine::Flow;
 struct Jump {
   std::uint64_t at;
