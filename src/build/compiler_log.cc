@@ -55,6 +55,11 @@ std::string first_error(const std::string& log) {
     if (!is_error(lines[i])) continue;
     if (std::string header = missing_header(lines, i); !header.empty()) return header;
     first = trim(lines[i]);
+    // The assembler reads a pipe, and an asm outside of functions carries no line of the source.
+    constexpr std::string_view kPipe = "{standard input}:";
+    if (const std::size_t error = first.find("rror: "); first.starts_with(kPipe) && error != std::string::npos)
+      return fmt::format("in an asm of the kernel: {} (line {} of the assembly)", first.substr(error + 6),
+                         first.substr(kPipe.size(), first.find(':', kPipe.size()) - kPipe.size()));
     if (first.starts_with("kernel.")) return first;
     // In a header: say where the kernel led there.
     for (std::size_t k = i + 1; k < lines.size() && !is_error(lines[k]); ++k)
@@ -110,24 +115,37 @@ std::string clean_log(std::string_view output, const std::string& build_folder) 
   return out;
 }
 
-std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std::string& log, const CompileLimits& limits) {
+// A compiler that a limit of ours ended calls that its own fault, and wants a bug report.
+static std::string without_blame(const std::string& log) {
+  std::string out;
+  for (const std::string& line : split(log, '\n'))
+    if (!line.empty() && !says(line, {"internal compiler error", "ubmit a full bug report", "bugs/", "README.Bugs",
+                                      "with preprocessed source", "PLEASE submit a bug report", "Stack dump:"}))
+      out += line + '\n';
+  return out;
+}
+
+std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std::string& full_log, const CompileLimits& limits) {
   const std::string simpler = "write simpler code: fewer template instances, shorter unrolling, smaller tables";
   if (run.timed_out)
-    return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler), log};
+    return BuildFailure{Reason::build_timeout, fmt::format("the compiler ran longer than {:g} s; {}", limits.seconds, simpler),
+                        without_blame(full_log)};
   if (!run.signal && run.exit_code == 0) return std::nullopt;
+  const std::string ended_log = without_blame(full_log);
   // The driver reports how its own children died in words only.
-  if (run.signal == SIGXCPU || says(log, {"CPU time limit exceeded", "died due to signal 24"}))
+  if (run.signal == SIGXCPU || says(full_log, {"CPU time limit exceeded", "died due to signal 24"}))
     return BuildFailure{Reason::build_timeout,
-                        fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), log};
-  if (run.signal == SIGXFSZ || says(log, {"File size limit exceeded", "File too large", "file too big", "died due to signal 25"}))
+                        fmt::format("the compiler used more than {:g} s of processor time; {}", limits.seconds, simpler), ended_log};
+  if (run.signal == SIGXFSZ || says(full_log, {"File size limit exceeded", "File too large", "file too big", "died due to signal 25"}))
     return BuildFailure{Reason::build_failed,
-                        fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), log};
-  if (says(log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted",
-                 "Killed signal terminated", "Memory allocation failure", "died due to signal 9"}))
+                        fmt::format("the object is larger than {} MiB; make the tables smaller", limits.object_bytes >> 20), ended_log};
+  if (says(full_log, {"virtual memory exhausted", "out of memory", "Cannot allocate memory", "std::bad_alloc", "memory exhausted",
+                      "Killed signal terminated", "Memory allocation failure", "died due to signal 9"}))
     return BuildFailure{Reason::build_timeout,
-                        fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), log};
-  if (run.signal) return BuildFailure{Reason::build_failed, fmt::format("the compiler died on signal {}; {}", run.signal, simpler), log};
-  return BuildFailure{Reason::build_failed, first_error(log), log};
+                        fmt::format("the compiler needed more than {} MiB of memory; {}", limits.memory_bytes >> 20, simpler), ended_log};
+  if (run.signal)
+    return BuildFailure{Reason::build_failed, fmt::format("the compiler died on signal {}; {}", run.signal, simpler), ended_log};
+  return BuildFailure{Reason::build_failed, first_error(full_log), full_log};
 }
 
 }  // namespace forge

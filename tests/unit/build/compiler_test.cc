@@ -193,6 +193,27 @@ TEST(CompilerLog, ALineDirectiveOrAQuotedLineDoesNotPassForTheError) {
   EXPECT_NE(r.error().detail.find("its own words"), std::string::npos) << r.error().detail;
 }
 
+TEST(CompilerLog, AnAssemblersErrorNamesTheKernelAndNotThePipe) {
+  const auto r = build_toy(using_kernel("asm(\".incbin \\\"/nowhere/at/all\\\"\");"));
+  ASSERT_FALSE(r);
+  EXPECT_TRUE(r.error().detail.starts_with("in an asm of the kernel: file not found: /nowhere/at/all")) << r.error().detail;
+}
+
+TEST(CompilerLog, ACompilerThatALimitEndedDoesNotAskForABugReport) {
+  ProcessResult failed;
+  failed.exit_code = 4;
+  const std::string log =
+      "kernel.cpp:3:1: note: here\ng++: internal compiler error: File size limit exceeded signal terminated program as\nPlease submit a "
+      "full bug report, with preprocessed source (by using -freport-bug).\nSee <file:///usr/share/doc/gcc-12/README.Bugs> for "
+      "instructions.\n";
+  const auto ended = explain_failure(failed, log, {});
+  ASSERT_TRUE(ended);
+  EXPECT_NE(ended->detail.find("the object is larger than"), std::string::npos);
+  EXPECT_EQ(ended->log, "kernel.cpp:3:1: note: here\n");
+  const std::string own = "kernel.cpp:3:1: internal compiler error: Segmentation fault\n";
+  EXPECT_EQ(explain_failure(failed, own, {})->log, own);  // that one is its fault
+}
+
 TEST(FindCompiler, NothingInPathIsSaid) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
