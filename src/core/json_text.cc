@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "core/json_reader.h"
 
@@ -17,28 +20,81 @@ int line_at(const std::string& text, std::size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n'));
 }
 
-// Walks a well-formed text and remembers where the deepest part of `field` begins.
-class Locator {
+// The tokens of a well-formed text, one after the other.
+class Scanner {
  public:
-  Locator(const std::string& text, const std::string& field) : m_text(text), m_field(field) {}
+  explicit Scanner(const std::string& text) : m_text(text) {}
+
+ protected:
+  void space() {
+    while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at]))) m_at++;
+  }
+  char peek() { return space(), m_at < m_text.size() ? m_text[m_at] : '\0'; }
+
+  std::string_view string() {
+    const std::size_t start = ++m_at;
+    while (m_at < m_text.size() && m_text[m_at] != '"') m_at += m_text[m_at] == '\\' ? 2 : 1;
+    const std::size_t end = std::min(m_at++, m_text.size());
+    return std::string_view(m_text).substr(start, end - start);
+  }
+  void word() {
+    while (m_at < m_text.size() && !std::strchr(",]} \t\r\n", m_text[m_at])) m_at++;
+  }
+
+  const std::string& m_text;
+  std::size_t m_at = 0;
+};
+
+// A key that an object has twice: the parser keeps one of them and says nothing. Of a text that is parsed already.
+class DuplicateFinder : Scanner {
+ public:
+  using Scanner::Scanner;
+  struct Found {
+    std::string key;
+    std::size_t at = 0;
+  };
+  std::optional<Found> run() {
+    value();
+    return m_found;
+  }
+
+ private:
+  void value() {
+    const char c = peek();
+    if (c == '"') {
+      string();
+    } else if (c == '{' || c == '[') {
+      std::set<std::string_view> keys;
+      m_at++;
+      while (!m_found && peek() != '}' && peek() != ']' && m_at < m_text.size()) {
+        if (c == '{') {
+          const std::size_t start = m_at;
+          const std::string_view key = string();
+          if (!keys.insert(key).second) m_found = Found{std::string(key), start};
+          if (peek() == ':') m_at++;
+        }
+        value();
+        if (peek() == ',') m_at++;
+      }
+      m_at++;
+    } else {
+      word();
+    }
+  }
+
+  std::optional<Found> m_found;
+};
+
+// Walks a well-formed text and remembers where the deepest part of `field` begins.
+class Locator : Scanner {
+ public:
+  Locator(const std::string& text, const std::string& field) : Scanner(text), m_field(field) {}
   std::size_t run() {
     value("", 0);
     return m_best;
   }
 
  private:
-  void space() {
-    while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at]))) m_at++;
-  }
-  char peek() { return space(), m_at < m_text.size() ? m_text[m_at] : '\0'; }
-
-  std::string string() {
-    const std::size_t start = ++m_at;
-    while (m_at < m_text.size() && m_text[m_at] != '"') m_at += m_text[m_at] == '\\' ? 2 : 1;
-    const std::size_t end = std::min(m_at++, m_text.size());
-    return m_text.substr(start, end - start);
-  }
-
   void reached(const std::string& path, std::size_t at) {
     const bool hit = m_field.compare(0, path.size(), path) == 0 &&
                      (m_field.size() == path.size() || m_field[path.size()] == '.' || m_field[path.size()] == '[');
@@ -53,7 +109,7 @@ class Locator {
       m_at++;
       while (peek() == '"') {
         const std::size_t start = m_at;
-        const std::string key = string();
+        const std::string key(string());
         const std::string child = path.empty() ? key : path + "." + key;
         reached(child, start);
         if (peek() == ':') m_at++;
@@ -74,13 +130,12 @@ class Locator {
     } else if (c == '"') {
       string();
     } else {
-      while (m_at < m_text.size() && !std::strchr(",]} \t\r\n", m_text[m_at])) m_at++;
+      word();
     }
   }
 
-  const std::string& m_text;
   const std::string& m_field;
-  std::size_t m_at = 0, m_best = 0, m_length = 0;
+  std::size_t m_best = 0, m_length = 0;
 };
 
 int nesting(const std::string& text) {
@@ -114,7 +169,10 @@ Result<Json> parse_json(const std::string& text, const std::string& file) {
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c); })) return bad("not JSON: the text is empty", 0);
   if (nesting(text) > kMaxNesting) return bad(fmt::format("nested deeper than {}", kMaxNesting), 0);
   try {
-    return Json::parse(text);
+    Json parsed = Json::parse(text);
+    if (const auto twice = DuplicateFinder(text).run())
+      return bad(fmt::format("the key '{}' is there twice in one object", twice->key), twice->at);
+    return parsed;
   } catch (const Json::parse_error& e) {
     // "[json.exception.parse_error.101] parse error at line 2, column 3: syntax error while parsing ..." -> the part that helps.
     std::string what = e.what();

@@ -49,6 +49,7 @@ TEST(Definition, RefusesWhatTheLoaderRefuses) {
                  {
                      {"{\n", "{,\n", "", "not JSON", 1},
                      {"\"description\": null,", "\"description\": null", "", "not JSON", 4},
+                     {"\"description\": null,", "\"description\": null,\n\"description\": null,", "", "'description' is there twice", 4},
                      {"\"name\"", "// c\n\"name\"", "", "not JSON", 2},
                      {"\"name\": \"saxpy_d1024\", ", "", "name", "missing"},
                      {"\"saxpy_d1024\"", "\"\"", "name", "empty", 2},

@@ -27,6 +27,15 @@ TEST(JsonText, ParseErrorsHaveLines) {
   EXPECT_TRUE(parse_json("{\"a\": \"[[[\\\"[\"}", "f"));
 }
 
+TEST(JsonText, AKeyThatIsThereTwiceIsAnError) {
+  const auto twice = parse_json("{\"a\": [1, {\"b\": 1,\n \"c\": {},\n \"b\": 2}]}", "f");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().line, 3);
+  EXPECT_NE(twice.error().message.find("'b'"), std::string::npos);
+  EXPECT_FALSE(parse_json("{\"\": 1, \"\": 2}", "f"));
+  EXPECT_TRUE(parse_json("[{\"a\": {\"a\": 1}, \"b\": \"a\"}, {\"a\": [\"a\", \"a\"]}, [], {}, 1.5, null]", "f"));
+}
+
 TEST(JsonText, LineOfField) {
   const std::string text = "{\n \"a\": 1,\n \"b.c\": {\"d\": [\n  1,\n  {\"e\": \"}\\\"{\",\n   \"f\": null}]},\n \"g\": 2\n}";
   ASSERT_TRUE(parse_json(text, "f"));
