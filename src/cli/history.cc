@@ -16,7 +16,7 @@ namespace forge {
 namespace {
 
 int list_runs(Context& c, bool rebuild) {
-  auto store = c.store();
+  auto store = rebuild ? c.store() : Store::open_to_read(c.paths.home);
   if (!store) return c.fail(store.error());
   if (rebuild)
     if (auto done = store->rebuild_index(); !done) return c.fail(done.error());
@@ -26,7 +26,7 @@ int list_runs(Context& c, bool rebuild) {
   if (!reasons) return c.fail(reasons.error());
   std::vector<std::vector<std::string>> table;
   Json document;
-  document["runs"] = Json::array();
+  document["runs"] = Json::array(), document["reasons"] = Json::object();
   for (const RunRow& r : *rows) {
     table.push_back({r.id, r.operator_name, r.reference, r.state + (r.stop.empty() ? "" : " (" + r.stop + ")"),
                      fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}", r.best_speedup) : "-",
@@ -63,7 +63,7 @@ std::string text_at(const Json& j, const char* key) {
 }
 
 int show(Context& c, const std::string& wanted, bool events_only) {
-  auto store = c.store();
+  auto store = Store::open_to_read(c.paths.home);
   if (!store) return c.fail(store.error());
   const auto id = store->resolve_run(wanted);
   if (!id) return c.fail(id.error());
@@ -87,7 +87,7 @@ int show(Context& c, const std::string& wanted, bool events_only) {
 }
 
 int report(Context& c, const std::string& wanted, const std::string& out_file) {
-  auto store = c.store();
+  auto store = Store::open_to_read(c.paths.home);
   if (!store) return c.fail(store.error());
   const auto file = write_report(*store, wanted, out_file);
   if (!file) return c.fail(file.error());

@@ -13,7 +13,7 @@ namespace forge {
 namespace {
 
 int trace(Context& c, const std::string& wanted, const std::string& out_file) {
-  auto store = c.store();
+  auto store = Store::open_to_read(c.paths.home);
   if (!store) return c.fail(store.error());
   const auto id = store->resolve_run(wanted);
   if (!id) return c.fail(id.error());

@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
+#include <set>
 
 #include "core/json_io.h"
 #include "util/hash.h"
@@ -107,9 +110,24 @@ struct Store::Impl {
   sqlite3* db = nullptr;
   ~Impl() { sqlite3_close(db); }
 
+  // SQLite calls a full disk an I/O error wherever it is not a page of the database that does not fit.
+  bool disk_is_full() const {
+    const int code = sqlite3_errcode(db), system = sqlite3_system_errno(db);
+    if (code == SQLITE_FULL || system == ENOSPC || system == EDQUOT) return true;
+    struct statvfs disk {};
+    constexpr std::uint64_t kIndexNeeds = 64 * 1024;  // bytes: its log's own index takes half of that
+    return (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && statvfs(home.c_str(), &disk) == 0 &&
+           std::uint64_t(disk.f_bavail) * disk.f_frsize < kIndexNeeds;
+  }
   Error sql_error(const std::string& what) const {
-    const int code = sqlite3_errcode(db);
-    return Error{.code = code == SQLITE_FULL ? Code::disk_full : Code::io,
+    if (disk_is_full())
+      return Error{.code = Code::disk_full,
+                   .message = what + ": no space is left on the disk of the state folder",
+                   .file = (home / "index.sqlite").string(),
+                   .line = 0,
+                   .field = {},
+                   .fix = "free some space there, or set FORGE_HOME to a folder on another disk"};
+    return Error{.code = Code::io,
                  .message = what + ": " + sqlite3_errmsg(db),
                  .file = (home / "index.sqlite").string(),
                  .line = 0,
@@ -148,6 +166,14 @@ struct Store::Impl {
   }
 };
 
+// An index that nothing keeps: the journals fill it again each time.
+static Status open_index_in_memory(sqlite3*& db) {
+  sqlite3_close(db);
+  db = nullptr;
+  if (sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_exec(db, kTables, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return fail(Code::internal, fmt::format("cannot make an index in memory: {}", sqlite3_errmsg(db)));
+}
+
 Store::Store(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
@@ -165,6 +191,15 @@ Result<Store> Store::open(const fs::path& home) {
   }
   if (access(home.c_str(), W_OK) != 0) return fail_errno("cannot write to the state folder", home.string(), errno);
   FORGE_TRY(impl->open_index());
+  return Store(std::move(impl));
+}
+
+Result<Store> Store::open_to_read(const fs::path& home) {
+  auto store = open(home);
+  if (store || access((home / "runs").c_str(), R_OK | X_OK) != 0) return store;
+  auto impl = std::make_unique<Impl>();
+  impl->home = home;
+  FORGE_TRY(open_index_in_memory(impl->db));
   return Store(std::move(impl));
 }
 
@@ -278,7 +313,12 @@ Result<std::vector<RunRow>> Store::runs() const {
     const auto found = indexed.find(id);
     if (found != indexed.end() && found->second == static_cast<std::int64_t>(fs::file_size(file, error))) continue;
     // A damaged journal must not hide the other runs; `forge show` says what is wrong with it.
-    if (auto done = const_cast<Store*>(this)->index_run(id); !done && done.error().code != Code::bad_input) return fail(done.error());
+    auto done = const_cast<Store*>(this)->index_run(id);
+    if (!done && done.error().code == Code::disk_full && *sqlite3_db_filename(m_impl->db, "main")) {
+      FORGE_TRY(open_index_in_memory(m_impl->db));
+      return runs();
+    }
+    if (!done && done.error().code != Code::bad_input) return fail(done.error());
   }
   std::vector<RunRow> out;
   Query q(m_impl->db,
@@ -297,11 +337,18 @@ Result<std::vector<RunRow>> Store::runs() const {
 }
 
 Result<std::vector<std::pair<std::string, std::int64_t>>> Store::reason_counts(const std::optional<std::string>& run) const {
-  FORGE_TRY(runs());
-  std::vector<std::pair<std::string, std::int64_t>> out;
-  Query q(m_impl->db, "SELECT reason, SUM(n) FROM reasons WHERE ?='' OR run=? GROUP BY reason ORDER BY 2 DESC, 1");
-  q.bind(run.value_or("")).bind(run.value_or(""));
-  while (q.row()) out.emplace_back(q.text(0), q.integer(1));
+  FORGE_TRY_ASSIGN(const std::vector<RunRow> rows, runs());
+  std::set<std::string> there;  // the index may still know runs whose folder somebody deleted
+  for (const RunRow& row : rows) there.insert(row.id);
+  std::map<std::string, std::int64_t> counts;
+  {
+    Query q(m_impl->db, "SELECT run, reason, n FROM reasons WHERE ?='' OR run=?");
+    q.bind(run.value_or("")).bind(run.value_or(""));
+    while (q.row())
+      if (there.contains(q.text(0))) counts[q.text(1)] += q.integer(2);
+  }
+  std::vector<std::pair<std::string, std::int64_t>> out(counts.begin(), counts.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return out;
 }
 

@@ -23,6 +23,8 @@ struct RunRow {
 class Store {
  public:
   static Result<Store> open(const fs::path& home);  // makes the folders; read-only or full disk: io / disk_full naming FORGE_HOME
+  // For commands that only look: where the index cannot be written, it is made in memory.
+  static Result<Store> open_to_read(const fs::path& home);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();

@@ -92,6 +92,37 @@ TEST_F(StoreTest, ArtifactsAreCheckedOnTheWayOut) {
   EXPECT_FALSE(s.get_artifact("../../etc/passwd"));
 }
 
+TEST_F(StoreTest, WhereTheIndexCannotBeWrittenReadersMakeItInMemory) {
+  {
+    Store s = std::move(*Store::open(dir.path()));
+    write_run("a", true);
+  }
+  std::error_code ignored;
+  for (const char* file : {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm"}) fs::remove(dir.path() / file, ignored);
+  fs::create_directory(dir.path() / "index.sqlite");  // fails for root too
+  EXPECT_FALSE(Store::open(dir.path()));
+  auto s = Store::open_to_read(dir.path());
+  ASSERT_TRUE(s) << s.error().text();
+  const auto rows = s->runs();
+  ASSERT_TRUE(rows) << rows.error().text();
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->front().best_speedup, 1.25);
+  EXPECT_EQ(s->reason_counts(std::nullopt)->size(), 2u);
+}
+
+TEST_F(StoreTest, ReasonsOfDeletedRunsDoNotCount) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  write_run("b", true);
+  ASSERT_EQ(s.reason_counts(std::nullopt)->front().second, 2);
+  fs::remove_all(dir.path() / "runs" / "b");
+  const auto counts = s.reason_counts(std::nullopt);
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(counts->size(), 2u);
+  for (const auto& [reason, n] : *counts) EXPECT_EQ(n, 1) << reason;
+  EXPECT_TRUE(s.reason_counts("b")->empty());
+}
+
 TEST_F(StoreTest, AHomeThatCannotBeMadeIsSaid) {
   std::ofstream(dir.path() / "file") << "x";
   auto s = Store::open(dir.path() / "file" / "home");  // a file where a folder should be: fails for root too
