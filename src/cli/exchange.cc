@@ -10,6 +10,7 @@
 #include "core/json_io.h"
 #include "exchange/cpp_export.h"
 #include "exchange/import.h"
+#include "exchange/trace_solution.h"
 #include "gate/catalog.h"
 #include "util/text.h"
 #include "vault/vault.h"
@@ -19,7 +20,7 @@ namespace forge {
 namespace {
 
 struct ExportFlags {
-  std::string what, as, to, op, author = "forge";
+  std::string what, as, to, op, author = "forge", name;
 };
 
 Error export_problem(Code code, std::string message, std::string file, std::string fix) {
@@ -96,9 +97,27 @@ int export_as_cpp(const Context& c, const ExportFlags& f) {
   return c.finish(dump(j));
 }
 
+int export_as_solution(const Context& c, const ExportFlags& f) {
+  std::error_code ignored;
+  if (fs::exists(f.to, ignored)) return c.fail(export_problem(Code::bad_input, "exists already", f.to, "name a new file"));
+  auto request = find_kernel(c, f);
+  if (!request) return c.fail(request.error());
+  if (request->target.family == "cuda")
+    if (auto built = build_image(c, *request); !built) return c.fail(built.error());
+  const std::string name =
+      f.name.empty() ? fmt::format("forge_{}_{}", export_name(request->definition), package_hash(request->package).substr(0, 12)) : f.name;
+  const auto solution = export_trace_solution(*request, {.name = name, .author = f.author});
+  if (!solution) return c.fail(solution.error());
+  if (auto written = write_file_atomic(f.to, *solution); !written) return c.fail(written.error());
+  c.out(fmt::format("{}\n  as solution {} of {}: {}", request->origin, name, request->definition.name, f.to));
+  return c.finish(dump(Json{{"kernel", request->origin}, {"target", request->target.name}, {"solution", name}, {"file", f.to}}));
+}
+
 int export_kernel(const Context& c, const ExportFlags& f) {
   if (f.as == "cpp") return export_as_cpp(c, f);
-  return c.fail(export_problem(Code::bad_input, fmt::format("'{}' is no form that a kernel is exported in", f.as), {}, "--as cpp"));
+  if (f.as == "flashinfer-trace") return export_as_solution(c, f);
+  return c.fail(export_problem(Code::bad_input, fmt::format("'{}' is no form that a kernel is exported in", f.as), {},
+                               "--as cpp, or --as flashinfer-trace"));
 }
 
 // Writes the folder, unless there is one of that name.
@@ -151,12 +170,17 @@ int import_from(const Context& c, const std::string& from, const std::string& to
 
 void add_exchange(CLI::App& app, Action& action) {
   auto f = std::make_shared<ExportFlags>();
-  CLI::App* sub = app.add_subcommand("export", "a kernel in a form that others use: C++ with a launcher of its own");
+  CLI::App* sub =
+      app.add_subcommand("export", "a kernel in a form that others use: C++ with a launcher of its own, or a FlashInfer-Trace solution");
   sub->add_option("what", f->what, "a sealed kernel (gen:ID, or the start of its id), or a package folder")->required();
-  sub->add_option("--as", f->as, "cpp: a folder of C++")->required();
-  sub->add_option("to", f->to, "the folder to write")->required();
+  sub->add_option("--as", f->as, "cpp: a folder of C++; flashinfer-trace: one JSON file")->required();
+  sub->add_option("to", f->to, "the folder or file to write")->required();
   sub->add_option("--operator", f->op, "of a package folder: its operator");
-  sub->footer("Examples:\n  forge export gen:3f2a --as cpp softmax\n  forge export my_kernel --operator softmax_f32 --as cpp softmax");
+  sub->add_option("--author", f->author, "flashinfer-trace: the solution's author")->capture_default_str();
+  sub->add_option("--name", f->name, "flashinfer-trace: the solution's name (default: operator and hash)");
+  sub->footer(
+      "Examples:\n  forge export gen:3f2a --as cpp softmax\n  forge export my_kernel --operator softmax_f32 --as cpp softmax\n  forge "
+      "export gen:3f2a --as flashinfer-trace softmax.json");
   sub->callback([f, &action] { action = [f](Context& c) { return export_kernel(c, *f); }; });
 
   struct ImportFlags {

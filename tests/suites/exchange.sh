@@ -50,6 +50,51 @@ run 2 'unknown name .rows.' "$forge" export "$here/softmax" --operator gemm_f32 
 run 2 'to is required' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp
 [[ ! -e "$work/none" ]] || { echo "FAILED: a refused export left a folder"; exit 1; }
 
+# --- A FlashInfer-Trace solution ---------------------------------------------------------------------------------------------------
+run 0 'as solution forge_softmax_f32_' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
+run 2 'exists already' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
+mkdir "$work/solution"
+python3 - "$work/solution.json" "$work/solution" <<'EOF'
+import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["definition"] == "softmax_f32" and s["spec"]["entry_point"].split("::")[0] in [x["path"] for x in s["sources"]]
+for x in s["sources"]:
+    open(sys.argv[2] + "/" + x["path"], "w").write(x["content"])
+EOF
+# Its builder passes -std=c++17 -fPIC -O2 and nothing else: what the kernel needs must stand in the source.
+(cd "$work/solution" && g++ -std=c++17 -fPIC -O2 -c kernel.cpp softmax_f32.cc)
+"${strict[@]}" -I "$work/solution" "$here/check_softmax.cc" "$work/solution"/*.o -o "$work/check_solution" -ldl
+if grep -q ' avx2 ' /proc/cpuinfo; then run 0 'rows 129: worst' "$work/check_solution" "$build/plugins/softmax_f32/oracle.so"; fi
+if python3 -c 'import tvm_ffi, numpy' 2>/dev/null; then
+  run 0 'right' python3 "$here/check_solution.py" "$work/solution.json"
+else
+  echo "exchange: without tvm_ffi and numpy the solution is not called through its binding"
+fi
+
+# --- C++ for a GPU ---------------------------------------------------------------------------------------------------------------
+nvcc="${FORGE_NVCC:-$(PATH="$PATH:/usr/local/cuda/bin" command -v nvcc || true)}"
+if [[ -n "$nvcc" ]]; then
+  run 0 'README.md' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as cpp "$work/gpu"
+  export CUDA_HOME="${CUDA_HOME:-/usr/local/cuda}"
+  (cd "$work/gpu" && bash -euo pipefail <(readme_commands .))
+  gpu=(g++ -std=c++17 -O1 -Wall -Wextra -Wshadow -Werror -isystem "$CUDA_HOME/include" -I "$work/gpu")
+  "${gpu[@]}" -fsyntax-only "$work/gpu/softmax_f32.cc" "$here/check_softmax_cuda.cc"
+  # What it asks of the driver, call by call.
+  "${gpu[@]}" "$here/check_launches.cc" "$work/gpu"/*.o -o "$work/launches"
+  "$work/launches" >"$work/launches.txt"
+  diff -u "$here/launches.txt" "$work/launches.txt" || { echo "FAILED: the launcher asks other things of the driver"; exit 1; }
+  if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
+    g++ -std=c++17 -O1 -isystem "$CUDA_HOME/include" -I "$work/gpu" "$here/check_softmax_cuda.cc" "$work/gpu"/*.o -o "$work/check_gpu" -L "$CUDA_HOME/lib64/stubs" -lcuda
+    run 0 'rows 129: worst' "$work/check_gpu"
+  else
+    echo "exchange: without a card the GPU export is compiled, and its launches are compared, but it is not run"
+  fi
+  run 0 'as solution mine' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as flashinfer-trace "$work/gpu.json" --name mine --author me
+  python3 -c 'import json, sys; s = json.load(open(sys.argv[1])); assert (s["name"], s["author"], s["spec"]["language"]) == ("mine", "me", "cuda")' "$work/gpu.json"
+else
+  echo "exchange: without nvcc nothing is exported for a GPU"
+fi
+
 # --- Tasks of others -------------------------------------------------------------------------------------------------------------
 mkdir -p "$work/set/definitions/softmax" "$work/set/workloads/softmax" "$work/bench"
 sed 's/softmax_f32/their_softmax/' "$root/operators/softmax_f32/definition.json" >"$work/set/definitions/softmax/their_softmax.json"

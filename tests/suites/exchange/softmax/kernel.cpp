@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax in pieces: the sum of exp(x - max) of a slice of a row, the sum of the slices, then y. The maximum is found again each
 // time; `seen` counts the slices of a row and is left clean.
-#include "forge_args.h"
-
 #include <initializer_list>
+
+#include "forge_args.h"
 
 namespace {
 
@@ -44,7 +44,8 @@ extern "C" void part(const forge_args* a, const forge_block* b) {
 // Adds to `sums`, which must be zero when the call begins.
 extern "C" void gather(const forge_args* a, const forge_block* b) {
   for (long row = b->index; row < a->rows; row += b->count)
-    for (long s = 0; s < a->slices; s++) static_cast<double*>(a->sums)[row] += static_cast<double>(static_cast<float*>(a->parts)[row * a->slices + s]);
+    for (long s = 0; s < a->slices; s++)
+      static_cast<double*>(a->sums)[row] += static_cast<double>(static_cast<float*>(a->parts)[row * a->slices + s]);
 }
 
 extern "C" void finish(const forge_args* a, const forge_block* b) {
