@@ -1,17 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 #include "cli/command.h"
 #include "core/version.h"
 #include "util/progress.h"
+#include "util/text.h"
 
 namespace forge {
 
+namespace {
+
+// The first word that is no command where one must stand: `forge frob`, `forge kb frob`.
+std::optional<Error> unknown_command(CLI::App& app, int argc, char** argv) {
+  CLI::App* at = &app;
+  std::string path = "forge";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.starts_with("-")) continue;
+    std::vector<std::string> known;
+    for (const CLI::App* sub : at->get_subcommands([](CLI::App*) { return true; })) known.push_back(sub->get_name());
+    if (known.empty()) return {};
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      const std::string near = closest(word, known);
+      return Error{.code = Code::bad_input,
+                   .message = fmt::format("{} has no command '{}'", path, word),
+                   .file = {},
+                   .line = 0,
+                   .field = {},
+                   .fix = near.empty() ? path + " --help lists them" : fmt::format("did you mean '{}'?", near)};
+    }
+    at = at->get_subcommand(word);
+    path += " " + word;
+  }
+  return {};
+}
+
+}  // namespace
+
 int main_of_forge(int argc, char** argv) {
   install_stop_handler();
+  // A closed standard descriptor would be the next file that is opened. One that only fails takes its place.
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == 0 ? O_WRONLY : fd == 1 ? O_RDONLY : O_RDWR);
   Context context;
   Action action;
   CLI::App app{"forge: makes compute kernels faster than the best known one, behind a gate that nothing fools"};
@@ -43,18 +80,17 @@ int main_of_forge(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     context.json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
+    if (e.get_exit_code() != 0)
+      if (const auto unknown = unknown_command(app, argc, argv)) return Context::close_output(context.fail(*unknown));
     if (context.json && e.get_exit_code() != 0)
       return context.fail(Error{
           .code = Code::bad_input, .message = e.what(), .file = {}, .line = 0, .field = {}, .fix = "`forge COMMAND --help` has examples"});
-    const int code = app.exit(e);
-    return code == 0 ? kOk : kUsage;
+    return Context::close_output(app.exit(e) == 0 ? kOk : kUsage);
   }
   Progress::enable(!context.json && !context.quiet);
   const bool bare = app.got_subcommand("mcp");  // runs inside an agent's sandbox, where nothing of ours is in view
   if (auto found = context.find(); !found && !bare) return context.fail(found.error());
-  const int code = action ? action(context) : kUsage;
-  Progress::clear();
-  return code;
+  return Context::close_output(action ? action(context) : kUsage);
 }
 
 }  // namespace forge

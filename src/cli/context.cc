@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include "cli/command.h"
 #include "core/json_io.h"
@@ -43,11 +46,32 @@ Result<Store> Context::store() const { return Store::open(paths.home); }
 
 Result<Machine> Context::machine(const std::string& wanted) const { return survey_machine(wanted, paths.home); }
 
+// A full disk or a closed descriptor sets stdout's error mark, which stays; only errno must be kept.
+static int g_output_errno = 0;
+
+static void print_line(const std::string& line) {
+  errno = 0;
+  if (std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0) return;
+  if (g_output_errno == 0) g_output_errno = errno;
+  if (g_output_errno == EPIPE) {
+    // Whoever read has seen enough, as in `forge runs | head`: end as other programs do. A run's journal is whole at any point.
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
+}
+
+int Context::close_output(int code) {
+  Progress::clear();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  if (g_output_errno == 0) g_output_errno = errno;
+  std::fprintf(stderr, "forge: standard output could not be written: %s\n", std::strerror(g_output_errno));
+  return code == kOk || code == kNegative ? int(kEnvironment) : code;
+}
+
 void Context::out(const std::string& line) const {
   if (json) return;
   Progress::clear();
-  std::puts(line.c_str());
-  std::fflush(stdout);
+  print_line(line);
 }
 
 void Context::say(const std::string& line) const {
@@ -56,7 +80,7 @@ void Context::say(const std::string& line) const {
 
 int Context::finish(const std::string& document) const {
   Progress::clear();
-  if (json) std::puts(document.c_str());
+  if (json) print_line(document);
   return kOk;
 }
 
@@ -66,7 +90,7 @@ int Context::fail(const Error& e) const {
   if (json) {
     Json j;
     j["error"] = {{"code", name(e.code)}, {"message", e.message}, {"file", e.file}, {"line", e.line}, {"field", e.field}, {"fix", e.fix}};
-    std::puts(dump(j).c_str());
+    print_line(dump(j));
   }
   return exit_code(e.code);
 }
