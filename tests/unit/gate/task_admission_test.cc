@@ -3,6 +3,7 @@
 
 #include "gate/gate.h"
 #include "toy_operator.h"
+#include "util/progress.h"
 
 namespace forge {
 namespace {
@@ -63,6 +64,30 @@ const std::string k_normal_alpha = R"(generator = [{ name = "normal", kind = "no
 TEST(TaskAdmission, TrueSymmetriesHold) {
   const ScaledToy toy(k_normal_alpha + k_symmetries);
   EXPECT_EQ(let_through(toy.paths, "scaled"), std::vector<std::string>{});
+}
+
+// A conversion is a copy of its input: the right answer, bit for bit, is no attack. Of y = alpha x a copy is rejected.
+TEST(TaskAdmission, ARightAnswerIsNoAttack) {
+  const ScaledToy toy(k_normal_alpha, "", "x[i]");
+  const auto lines = admit_task(toy.paths, "scaled");
+  ASSERT_TRUE(lines) << lines.error().text();
+  int copies = 0;
+  for (const AdmissionLine& line : *lines) {
+    EXPECT_TRUE(line.holds()) << line.attack << ": " << line.reason;
+    if (line.attack != "y: a copy of x") continue;
+    ++copies;
+    EXPECT_FALSE(line.must_reject);
+    EXPECT_TRUE(line.reason.starts_with("no attack here")) << line.reason;
+  }
+  EXPECT_EQ(copies, 1);
+}
+
+TEST(TaskAdmission, StopsBetweenTwoChecks) {
+  request_stop();
+  const auto lines = admit_task(toy_paths(), "toy_affine");
+  reset_stop();
+  ASSERT_FALSE(lines);
+  EXPECT_EQ(lines.error().code, Code::interrupted);
 }
 
 // y = alpha |x|: the sign of x does not reach y.
