@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "core/json_io.h"
 #include "device/cpu.h"
+#include "knowledge/keep_evidence.h"
 #include "util/text.h"
 
 namespace forge {
@@ -45,6 +46,13 @@ const Certification* here(const Entry& e, const std::string& device_class) {
 std::string outcome_text(const Certification& c, const Entry& e) {
   if (!c.applicable) return "not applicable";
   return name(e.retired ? EntryState::retired : c.outcome);
+}
+
+std::string count_text(const SignatureTerm& t) {
+  if (!t.max) return fmt::format("at least {}", t.min);
+  if (*t.max == 0) return "none";
+  if (*t.max == t.min) return fmt::format("exactly {}", t.min);
+  return t.min > 0 ? fmt::format("{} to {}", t.min, *t.max) : fmt::format("at most {}", *t.max);
 }
 
 int list(Context& c, const std::string& words, const std::string& target = "") {
@@ -96,7 +104,7 @@ int show(Context& c, const std::string& id) {
   for (const Advice& a : e->advice)
     c.out(fmt::format("advice        {} = {}{}: {}", a.decision, a.value, a.when.empty() ? "" : " when " + a.when.text, a.because));
   for (const SignatureTerm& t : e->signature.all)
-    c.out(fmt::format("signature     {} {} in {}: at least {}", t.mnemonic, t.operand, name(t.scope), t.min));
+    c.out(fmt::format("signature     {}{}{} in {}: {}", t.mnemonic, t.operand.empty() ? "" : " ", t.operand, name(t.scope), count_text(t)));
   for (const Certification& k : e->evidence)
     c.out(fmt::format("evidence      {} ({}): {}, {} (floor {:.2f} %), {}{}{}", k.device_class, k.date, outcome_text(k, *e),
                       k.applicable ? format_interval(k.effect) : "-", 100 * k.floor, k.compiler, k.note.empty() ? "" : ": ", k.note));
@@ -104,11 +112,12 @@ int show(Context& c, const std::string& id) {
   Json j;
   j["id"] = e->id, j["title"] = e->title, j["mechanism"] = e->mechanism, j["applies"] = e->applies.text, j["symptoms"] = e->symptoms,
   j["limitations"] = e->limitations, j["origin"] = e->origin, j["retired"] = e->retired;
+  j["evidence"] = Json::array();
   for (const Certification& k : e->evidence) j["evidence"].push_back(to_json_value(k));
   return c.finish(dump(j));
 }
 
-int certify_entries(Context& c, const std::vector<std::string>& ids, const std::string& target, bool proposed) {
+int certify_entries(Context& c, const std::vector<std::string>& ids, const std::string& target, bool proposed, bool replace) {
   const auto base = KnowledgeBase::load(proposed ? c.paths.home : c.paths.data / "knowledge");
   if (!base) return c.fail(base.error());
   const auto machine = c.machine(target);
@@ -116,6 +125,7 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
   int failed = 0;
+  bool any_kept = false;
   for (const std::string& id : ids)
     if (!base->find(id))
       return c.fail(Error{.code = Code::not_found,
@@ -141,11 +151,18 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
       document.push_back({{"id", e.id}, {"error", cert.error().text()}});
       continue;
     }
-    if (const auto written = write_certification(e, *cert); !written) return c.fail(written.error());
-    rows.push_back({e.id, outcome_text(*cert, e), cert->applicable ? format_interval(cert->effect) : "-", cert->note});
+    const Certification* before = here(e, cert->device_class);
+    const std::string kept = before && !replace ? why_keep(*before, *cert) : "";
+    if (kept.empty())
+      if (const auto written = write_certification(e, *cert); !written) return c.fail(written.error());
+    any_kept = any_kept || !kept.empty();
+    rows.push_back({e.id, outcome_text(*cert, e), cert->applicable ? format_interval(cert->effect) : "-",
+                    cert->note + (kept.empty() || cert->note.empty() ? "" : "; ") + kept});
     document.push_back({{"id", e.id}, {"certification", to_json_value(*cert)}});
+    if (!kept.empty()) document.back()["kept"] = kept;
   }
   c.out(format_table({"entry", "outcome", "effect [95 %]", "note"}, rows));
+  if (any_kept) c.out("what was kept is overwritten with --replace (for a probe or a compiler that changed)");
   c.finish(dump(document));
   return failed ? kNegative : kOk;
 }
@@ -157,7 +174,7 @@ int report_uses(Context& c) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> table;  // entry -> use -> operators
   for (const UseRow& u : *uses) table[u.entry][name(u.use)].insert(u.operator_name);
   std::vector<std::vector<std::string>> rows;
-  Json document;
+  Json document = Json::object();
   for (const auto& [entry, by_use] : table) {
     std::vector<std::string> row = {entry};
     for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted}) {
@@ -204,9 +221,11 @@ void add_knowledge(CLI::App& app, Action& action) {
   certify_sub->add_option("entries", *ids, "entry ids; default: all for the target's family");
   certify_sub->add_option("--target", *target, "default: the widest of this machine");
   certify_sub->add_flag("--proposed", *proposed, "the entries that runs have proposed, under $FORGE_HOME/proposed");
+  auto replace = std::make_shared<bool>(false);
+  certify_sub->add_flag("--replace", *replace, "overwrite evidence that is settled or has a lower noise floor");
   certify_sub->footer("Example:\n  forge kb certify nontemporal-store");
-  certify_sub->callback([ids, target, proposed, &action] {
-    action = [ids, target, proposed](Context& c) { return certify_entries(c, *ids, *target, *proposed); };
+  certify_sub->callback([ids, target, proposed, replace, &action] {
+    action = [ids, target, proposed, replace](Context& c) { return certify_entries(c, *ids, *target, *proposed, *replace); };
   });
   for (const bool retire : {true, false}) {
     auto which = std::make_shared<std::string>();
