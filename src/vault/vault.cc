@@ -43,14 +43,23 @@ Result<Vault> Vault::open(const fs::path& home) {
   return Vault(home / "vault");
 }
 
-Status Vault::seal(const Generation& g) {
+Result<std::optional<Generation>> Vault::sealed(const std::string& operator_name, const std::string& target, const std::string& id) const {
+  const fs::path folder = m_root / operator_name / target_folder(target) / id;
+  std::error_code error;
+  if (!plain_name(operator_name) || !plain_name(id) || !fs::exists(folder / "record.json", error)) return std::optional<Generation>();
+  FORGE_TRY_ASSIGN(Generation g, read_sealed(folder));
+  return std::optional<Generation>(std::move(g));
+}
+
+Result<Generation> Vault::seal(const Generation& g) {
   if (!plain_name(g.operator_name) || !plain_name(g.id))
     return fail(Code::internal, "a generation without operator or id cannot be sealed");
   if (!g.verdict.correct())
     return fail(Code::bad_input, "only a kernel that the gate confirmed can be sealed", "run it through the gate first");
   const fs::path place = m_root / g.operator_name / target_folder(g.target), final_folder = place / g.id;
   std::error_code error;
-  if (fs::exists(final_folder / "record.json", error)) return {};
+  FORGE_TRY_ASSIGN(std::optional<Generation> earlier, sealed(g.operator_name, g.target, g.id));
+  if (earlier) return std::move(*earlier);
   FORGE_TRY(make_dirs(place));
   const fs::path temp = place / fmt::format(".sealing-{:016x}", os_entropy());
   const auto write_all = [&]() -> Status {
@@ -62,9 +71,11 @@ Status Vault::seal(const Generation& g) {
     if (error) return fail_errno("cannot put the sealed kernel into place", final_folder.string(), error.value());
     return {};
   };
-  Status done = write_all();
-  if (!done) fs::remove_all(temp, error);
-  return done;
+  if (Status done = write_all(); !done) {
+    fs::remove_all(temp, error);
+    return fail(done.error());
+  }
+  return g;
 }
 
 Status Vault::promote(const std::string& operator_name, const std::string& target, const std::string& id) {

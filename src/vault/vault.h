@@ -14,7 +14,9 @@ namespace forge {
 class Vault {
  public:
   static Result<Vault> open(const fs::path& home);
-  Status seal(const Generation&);  // sealing the same id again is no error
+  // Returns what is in the vault then: a record is never replaced, so of a kernel that is sealed already that is the earlier one.
+  Result<Generation> seal(const Generation&);
+  Result<std::optional<Generation>> sealed(const std::string& operator_name, const std::string& target, const std::string& id) const;
   Status promote(const std::string& operator_name, const std::string& target, const std::string& id);
   // The promoted generation; none when nothing was promoted yet.
   Result<std::optional<Generation>> promoted(const std::string& operator_name, const std::string& target) const;
