@@ -21,7 +21,7 @@ namespace forge {
 namespace {
 
 struct SelftestFlags {
-  std::string op = "softmax_f32", folder;
+  std::string op = "softmax_f32", folder, target;
   int trials = 0;
   double effect = 0.03;
 };
@@ -33,14 +33,12 @@ Result<KernelPackage> choose_package(const Context& c, const SelftestFlags& f, c
   FORGE_TRY_ASSIGN(const std::optional<Generation> g, vault.promoted(f.op, m.target.name));
   if (g) return g->package;
   FORGE_TRY_ASSIGN(const Blueprint b, load_blueprint(c.paths, f.op, m.target));
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(c.paths, f.op));
-  Choices choices;
-  for (const BlueprintDecision& d : b.decisions) choices[d.name] = d.default_value;
-  return render(b, choices, m.target, knowledge_names(op.definition, op.task, m, Evidence{}));
+  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(c.paths, f.op, m.target.family));
+  return render(b, default_choices(b), m.target, blueprint_names(op.definition, op.task, m));
 }
 
 int aa(Context& c, const SelftestFlags& f) {
-  const auto machine = c.machine("");
+  const auto machine = c.machine(f.target);
   if (!machine) return c.fail(machine.error());
   const auto package = choose_package(c, f, *machine);
   if (!package) return c.fail(package.error());
@@ -62,7 +60,7 @@ int aa(Context& c, const SelftestFlags& f) {
 }
 
 int power(Context& c, const SelftestFlags& f) {
-  const auto machine = c.machine("");
+  const auto machine = c.machine(f.target);
   if (!machine) return c.fail(machine.error());
   const auto package = choose_package(c, f, *machine);
   if (!package) return c.fail(package.error());
@@ -85,22 +83,13 @@ int power(Context& c, const SelftestFlags& f) {
   return r->called_right * 10 >= r->trials * 9 ? kOk : kNegative;
 }
 
-// The probes' toy operators lie beside the entries: nobody forges for them, but their judges are judged like others.
-Paths admission_paths(const Paths& paths, const std::string& op) {
-  Paths p = paths;
-  std::error_code ignored;
-  if (!fs::exists(paths.data / "operators" / op, ignored) && fs::exists(paths.data / "knowledge" / "operators" / op, ignored))
-    p.data = paths.data / "knowledge";
-  return p;
-}
-
 int admission(Context& c, const SelftestFlags& f) {
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
   bool all = true;
   const std::vector<std::string> head{"operator", "wrong output", "verdict", "why"};
   for (const std::string& op : f.op.empty() ? operator_names(c.paths) : std::vector<std::string>{f.op}) {
-    const auto lines = admit_task(op.find('/') == std::string::npos ? admission_paths(c.paths, op) : c.paths, op);
+    const auto lines = admit_task(with_probe_operators(c.paths, op), op);
     if (!lines) {
       if (!rows.empty()) c.out(format_table(head, rows));
       return c.fail(lines.error());
@@ -125,6 +114,7 @@ void add_selftest(CLI::App& app, Action& action) {
       "Examples:\n  forge selftest aa --trials 200\n  forge selftest power --trials 100 --effect 0.03\n  forge selftest admission");
   const auto common = [](CLI::App* sub, const std::shared_ptr<SelftestFlags>& f) {
     sub->add_option("--operator", f->op, "the operator to test with")->capture_default_str();
+    sub->add_option("--target", f->target, "default: the widest of this machine");
     sub->add_option("--package", f->folder, "default: the promoted generation, else the blueprint");
     sub->add_option("--trials", f->trials, "how many")->check(CLI::Range(1, 100000))->capture_default_str();
   };

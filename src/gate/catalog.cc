@@ -110,6 +110,15 @@ std::vector<std::string> operator_names(const Paths& paths, const std::string& f
   return names;
 }
 
+Paths with_probe_operators(const Paths& paths, const std::string& name) {
+  Paths p = paths;
+  std::error_code ignored;
+  if (is_plain_name(name) && !fs::exists(paths.data / "operators" / name, ignored) &&
+      fs::exists(paths.data / "knowledge/operators" / name / "definition.json", ignored))
+    p.data = paths.data / "knowledge";
+  return p;
+}
+
 Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name, const std::string& family) {
   if (!is_plain_name(name)) return fail(Code::bad_input, fmt::format("'{}' is not an operator name", name), "use letters, digits, _ and -");
   OperatorFolder result;

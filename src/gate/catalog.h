@@ -17,6 +17,9 @@ struct OperatorFolder {
   fs::path folder, oracle;
   std::vector<std::pair<std::string, fs::path>> experts;  // of the family: name, plugin
 };
+// The toy operators of probes lie beside the entries, knowledge/operators/<name>: nobody is offered to forge for them, but they are
+// judged like others. The paths under which this one is found.
+Paths with_probe_operators(const Paths&, const std::string& name);
 // An empty family: the operator's first. Code::not_found lists what there is, Code::unsupported: not made for this family.
 Result<OperatorFolder> load_operator(const Paths&, const std::string& name, const std::string& family = "cpu");
 std::vector<std::string> operator_names(const Paths&);                             // all folders

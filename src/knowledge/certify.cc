@@ -14,14 +14,6 @@ namespace forge {
 
 namespace {
 
-// Toy operators of probes live beside the entries, so that they are not offered as operators to forge for.
-Paths probe_paths(const Paths& paths, const std::string& operator_name) {
-  Paths p = paths;
-  std::error_code error;
-  if (fs::exists(paths.data / "knowledge" / "operators" / operator_name / "definition.json", error)) p.data = paths.data / "knowledge";
-  return p;
-}
-
 std::string evidence_file(const std::string& device_class) {
   std::string file = device_class;
   std::replace(file.begin(), file.end(), ':', '_');
@@ -30,7 +22,8 @@ std::string evidence_file(const std::string& device_class) {
 
 // Two packages of one blueprint differ in what was chosen, and in nothing else.
 Result<KernelPackage> render_probe(const Entry& entry, ProbeSide side, const Paths& paths, const Machine& machine) {
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
+  FORGE_TRY_ASSIGN(const OperatorFolder op,
+                   load_operator(with_probe_operators(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
   FORGE_TRY_ASSIGN(Blueprint blueprint, load_blueprint(paths, entry.probe_blueprint, machine.target));
   blueprint.operator_name = entry.probe_operator;
   Choices choices = default_choices(blueprint);
@@ -99,7 +92,8 @@ Result<Certification> certify(const Paths& paths, const Machine& machine, const 
   task.operator_name = entry.probe_operator;
   task.target = machine.target.name;
   task.reference = "package:" + (temp.path() / "baseline").string();
-  FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate, make_gate(probe_paths(paths, entry.probe_operator), task, machine, GateOptions{}));
+  FORGE_TRY_ASSIGN(const std::unique_ptr<Gate> gate,
+                   make_gate(with_probe_operators(paths, entry.probe_operator), task, machine, GateOptions{}));
   FORGE_TRY(gate->open());
   FORGE_TRY_ASSIGN(const NoiseFloor floor, gate->measure_floor());
   c.floor = floor.ratio;
@@ -173,7 +167,8 @@ Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool
 
 Result<bool> adopted(const Entry& entry, const InstructionMix& sealed, const Paths& paths, const Machine& machine) {
   if (entry.signature.empty() || !check_signature(entry.signature, sealed).ok) return false;
-  FORGE_TRY_ASSIGN(const OperatorFolder op, load_operator(probe_paths(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
+  FORGE_TRY_ASSIGN(const OperatorFolder op,
+                   load_operator(with_probe_operators(paths, entry.probe_operator), entry.probe_operator, machine.target.family));
   FORGE_TRY_ASSIGN(const KernelPackage baseline, probe_package(entry, ProbeSide::baseline, paths, machine));
   FORGE_TRY_ASSIGN(const std::unique_ptr<Compiler> compiler, find_compiler(machine.target));
   Builder builder(*compiler, paths.home.empty() ? fs::path() : paths.home / "cache");
