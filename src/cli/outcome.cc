@@ -12,10 +12,6 @@ namespace forge {
 
 namespace {
 const PairedTiming* final_timing(const RunResult& r) { return r.confirmation ? find_pairing(*r.confirmation, "reference") : nullptr; }
-// Of the confirmation, which measures its own.
-double final_floor(const RunResult& r) {
-  return 100 * (r.confirmation && r.confirmation->measurement() ? r.confirmation->measurement()->floor.ratio : r.floor.ratio);
-}
 // "no hand-in was accepted (2 too_slow, 1 wrong_result)"
 std::string why_nothing(const RunResult& r) {
   std::map<std::string, int> reasons;
@@ -29,6 +25,15 @@ std::string why_nothing(const RunResult& r) {
 }
 }  // namespace
 
+std::string compared(Comparison c, const std::string& against) {
+  const bool order = c == Comparison::faster || c == Comparison::slower;
+  return fmt::format("{} {} {}", name(c), order ? "than" : "against", against);
+}
+
+double floor_of(const RunResult& r) {
+  return r.confirmation && r.confirmation->measurement() ? r.confirmation->measurement()->floor.ratio : r.floor.ratio;
+}
+
 Comparison comparison_of(const RunResult& r) {
   const PairedTiming* t = final_timing(r);
   return t ? t->comparison : Comparison::ambiguous;
@@ -37,11 +42,8 @@ Comparison comparison_of(const RunResult& r) {
 std::string describe_run(const RunResult& r) {
   std::string out;
   if (const PairedTiming* t = final_timing(r)) {
-    out = fmt::format("{}: {} than {} by {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
-                      format_interval(t->speedup), final_floor(r), t->pairs);
-    if (t->comparison == Comparison::same || t->comparison == Comparison::ambiguous)
-      out = fmt::format("{}: {} against {}: {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, name(t->comparison), r.reference.id,
-                        format_interval(t->speedup), final_floor(r), t->pairs);
+    out = fmt::format("{}: {}: {} (95 % interval; floor {:.2f} %, {} pairs)", r.run_id, compared(t->comparison, r.reference.id),
+                      format_interval(t->speedup), 100 * floor_of(r), t->pairs);
   } else if (r.confirmation && r.generation && r.confirmation->correct()) {  // a run without a reference
     const auto& expert = r.generation->against_expert;
     out = fmt::format(

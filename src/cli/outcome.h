@@ -9,10 +9,12 @@
 
 namespace forge {
 
+std::string compared(Comparison, const std::string& against);  // "faster than X", "ambiguous against X"
 std::string describe_run(const RunResult&);
 std::vector<std::string> outcome_head();  // operator, reference, speedup, verdict, generation, run
 std::vector<std::string> outcome_row(const RunResult&);
 Json run_to_json(const RunResult&);
 Comparison comparison_of(const RunResult&);
+double floor_of(const RunResult&);  // a ratio; of the confirmation, which measures its own
 
 }  // namespace forge

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/outcome.h"
 #include "cli/table.h"
+#include "gate/catalog.h"
 #include "gate/gate.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -46,7 +47,7 @@ std::string describe(const Verdict& v) {
                        v.correctness()->elements, v.correctness()->worst, v.correctness()->worst_where);
   if (v.measurement())
     for (const PairedTiming& p : v.measurement()->pairs)
-      out += fmt::format("\n  {} than {}: {} ({} pairs{}; outside clock {})", name(p.comparison), p.against, format_interval(p.speedup),
+      out += fmt::format("\n  {}: {} ({} pairs{}; outside clock {})", compared(p.comparison, p.against), format_interval(p.speedup),
                          p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
   for (const std::string& m : v.mechanism.found) out += "\n  mechanism: " + m;
   out += fmt::format(
@@ -103,9 +104,28 @@ int hand_in(Context& c, const PackageFlags& f, bool timed) {
   return verdict->accepted() ? kOk : kNegative;
 }
 
+std::string sealed_as(const Generation& g) {
+  return fmt::format("gen{} {} (built against {}; {}, {})", g.number, g.id.substr(0, 12), g.parent.substr(0, 20), g.run_id, g.date);
+}
+
 int seal(Context& c, const PackageFlags& f) {
   auto bench = set_up(c, f, f.reference);
   if (!bench) return c.fail(bench.error());
+  auto vault = Vault::open(c.paths.home);
+  if (!vault) return c.fail(vault.error());
+  std::optional<Generation> parent;
+  if (f.reference.starts_with("gen:")) {
+    auto found = vault->find(f.reference.substr(4));
+    if (!found) return c.fail(found.error());
+    parent = std::move(*found);
+  }
+  const auto earlier = vault->sealed(f.op, bench->task.target, package_hash(bench->package));
+  if (!earlier) return c.fail(earlier.error());
+  if (*earlier) {
+    c.out(fmt::format("sealed already as {}\nA record is never replaced; `forge bench` times the package again.", sealed_as(**earlier)));
+    c.finish(generation_to_json(**earlier));
+    return parent && (*earlier)->parent != parent->id ? kNegative : kOk;  // it was asked to be another generation
+  }
   const auto reference = bench->gate->open();
   if (!reference) return c.fail(reference.error());
   if (const auto floor = bench->gate->measure_floor(); !floor) return c.fail(floor.error());
@@ -116,25 +136,20 @@ int seal(Context& c, const PackageFlags& f) {
     c.finish(verdict_to_json(*verdict));
     return kNegative;
   }
-  auto vault = Vault::open(c.paths.home);
-  if (!vault) return c.fail(vault.error());
   Generation g;
   g.id = package_hash(bench->package);
   g.operator_name = f.op, g.target = bench->task.target, g.run_id = "by hand", g.date = utc_now();
   g.parent = reference->id;
-  if (f.reference.starts_with("gen:")) {
-    const auto parent = vault->find(f.reference.substr(4));
-    if (!parent) return c.fail(parent.error());
-    g.parent = parent->id, g.number = parent->number + 1;
-  }
+  if (parent) g.parent = parent->id, g.number = parent->number + 1;
   g.package = bench->package, g.verdict = *verdict, g.image_sha = verdict->image_sha, g.expert = reference->description,
   g.machine = bench->machine.device_class;
   if (const auto direct = bench->gate->against_expert(bench->package);
       direct && direct->accepted() && direct->measurement() && !direct->measurement()->pairs.empty())
     g.against_expert = direct->measurement()->pairs.front();
-  if (const auto sealed = vault->seal(g); !sealed) return c.fail(sealed.error());
-  c.out(fmt::format("sealed as gen{} {}\npromote it with: forge promote {}", g.number, g.id, g.id.substr(0, 12)));
-  return c.finish(generation_to_json(g));
+  const auto sealed = vault->seal(g);
+  if (!sealed) return c.fail(sealed.error());
+  c.out(fmt::format("sealed as gen{} {}\npromote it with: forge promote {}", sealed->number, sealed->id, sealed->id.substr(0, 12)));
+  return c.finish(generation_to_json(*sealed));
 }
 
 int promote(Context& c, const PackageFlags& f) {
@@ -155,6 +170,13 @@ int lineage(Context& c, const PackageFlags& f) {
   if (!vault) return c.fail(vault.error());
   const auto sealed = vault->all();
   if (!sealed) return c.fail(sealed.error());
+  if (!f.op.empty() && std::none_of(sealed->begin(), sealed->end(), [&](const Generation& g) { return g.operator_name == f.op; })) {
+    // Nothing is sealed for it: that is an answer for an operator, and a slip of the pen for any other name.
+    if (const auto known = load_operator(c.paths, f.op, ""); !known && known.error().code == Code::not_found) {
+      const auto names = operator_names(c.paths);
+      if (std::find(names.begin(), names.end(), f.op) == names.end()) return c.fail(known.error());
+    }
+  }
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
   std::vector<std::string> done;
