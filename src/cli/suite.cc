@@ -24,6 +24,8 @@ struct SuiteFlags {
   bool no_revise = false, no_knowledge = false;
 };
 
+constexpr double kBusyFloor = 0.03;  // a quiet machine's is near 0.01
+
 Result<std::vector<std::string>> operators_of(const Context& c, const std::string& suite) {
   if (suite == "cpu") return operator_names(c.paths, "cpu");
   if (suite == "hopper")
@@ -62,9 +64,17 @@ int run_suite(Context& c, const SuiteFlags& f) {
 
   Json document;
   document["suite"] = f.suite, document["date"] = utc_now(), document["machine"] = to_json_value(*machine);
+  document["runs"] = Json::array();
+  const auto keep = [&]() -> Status {
+    if (f.out_file.empty()) return {};
+    return write_file_atomic(f.out_file, dump(document, 1) + "\n");
+  };
+  if (const auto written = keep(); !written) return c.fail(written.error());  // whether it can be written is better known now
   std::vector<std::vector<std::string>> rows;
   double log_sum = 0, worst = 0;
   int measured = 0;
+  double widest_floor = 0;
+  std::string stopped;
   std::vector<std::string> reports;
   for (const std::string& op : *ops) {
     Task task;
@@ -76,19 +86,26 @@ int run_suite(Context& c, const SuiteFlags& f) {
     if (f.seconds > 0) task.budget.wall_seconds = f.seconds;
     c.out(fmt::format("\n{} ({} of {})", op, &op - ops->data() + 1, ops->size()));
     const auto result = start_run(c.paths, *store, task, [&c](const std::string& line) { c.say("  " + line); });
+    if (!result && result.error().code == Code::interrupted) {
+      stopped = result.error().text();
+      document["ended"] = "stopped by the user at " + op;
+      break;
+    }
     if (!result) {  // the others are measured all the same; the mean counts this one as 0
       c.out(fmt::format("{}: {}", op, result.error().text()));
       document["failed"][op] = result.error().text();
       continue;
     }
-    if (result->stop == Stop::user) {
-      c.out(fmt::format("stopped; go on with: forge run --resume {}", result->run_id));
-      return kInterrupted;
-    }
     rows.push_back(outcome_row(*result));
+    widest_floor = std::max(widest_floor, floor_of(*result));
     Json row = run_to_json(*result);
     row["operator"] = op;
     document["runs"].push_back(row);
+    if (result->stop == Stop::user) {
+      stopped = "stopped; go on with: forge run --resume " + result->run_id;
+      document["ended"] = "stopped by the user at " + op;
+      break;
+    }
     const PairedTiming* t = result->confirmation ? find_pairing(*result->confirmation, "reference") : nullptr;
     if (t) {
       log_sum += std::log(t->speedup.mid);
@@ -107,12 +124,23 @@ int run_suite(Context& c, const SuiteFlags& f) {
   c.out("\n" + format_table(outcome_head(), rows));
   if (document.contains("failed"))
     for (const auto& [op, why] : document["failed"].items()) c.out(fmt::format("not measured: {}", op));
-  c.out(fmt::format("geometric mean against the better expert: {:.3f}, worst {:.3f}; {} in all", geomean, whole ? worst : 0,
-                    format_seconds(monotonic_seconds() - start)));
+  if (stopped.empty())
+    c.out(fmt::format("geometric mean against the better expert: {:.3f}, worst {:.3f}; {} in all", geomean, whole ? worst : 0,
+                      format_seconds(monotonic_seconds() - start)));
+  if (widest_floor > kBusyFloor)
+    c.out(fmt::format(
+        "this machine is busy: a noise floor of {:.1f} % was measured, and intervals are about as wide. Repeat it on a quiet one "
+        "before the figures are used",
+        100 * widest_floor));
   for (const std::string& report : reports) c.out("report: " + report);
-  if (!f.out_file.empty())
-    if (const auto written = write_file_atomic(f.out_file, dump(document, 1) + "\n"); !written) return c.fail(written.error());
+  document["widest_floor"] = widest_floor;
+  const Status written = keep();
   c.finish(dump(document));
+  if (!written) return c.fail(written.error());
+  if (!stopped.empty()) {
+    c.out(stopped);
+    return kInterrupted;
+  }
   return whole ? kOk : kNegative;
 }
 
