@@ -58,8 +58,19 @@ void add_run(CLI::App& app, Action& action) {
       "Examples:\n  forge run gemm_f32\n  forge run softmax_f32 --goal 1.1 --candidates 12\n  forge run gemm_f32 --reference gen:3f2a\n"
       "  forge run softmax_f32 --coder anthropic:MODEL --tokens 500000\n"
       "  forge run --resume last\nExit: 0 a kernel was confirmed, 1 none was, 4 interrupted.");
-  run->callback([f, &action] {
-    action = [f](Context& c) -> int {
+  run->callback([f, run, &action] {
+    std::string ignored;  // a resumed run has its task from the journal
+    if (!f->resume.empty())
+      for (const CLI::Option* o : run->get_options())
+        if (o->count() > 0 && o->get_name(false, true).find("resume") == std::string::npos) ignored = o->get_name();
+    action = [f, ignored](Context& c) -> int {
+      if (!ignored.empty())
+        return c.fail(Error{.code = Code::bad_input,
+                            .message = fmt::format("a resumed run has its task from its journal: {} would be ignored", ignored),
+                            .file = {},
+                            .line = 0,
+                            .field = "--resume",
+                            .fix = "leave it out, or leave --resume out to start another run"});
       const auto say = [&c](const std::string& line) { c.say(line); };
       auto store = c.store();
       if (!store) return c.fail(store.error());
@@ -99,7 +110,7 @@ void add_run(CLI::App& app, Action& action) {
       const auto result = evolve(c.paths, *store, *task, e->generations, [&c](const std::string& line) { c.say(line); });
       if (!result) return c.fail(result.error());
       Json document;
-      document["ended"] = result->ended;
+      document["ended"] = result->ended, document["generations"] = Json::array();
       std::vector<std::vector<std::string>> rows;
       bool any = false;
       for (const RunResult& r : result->generations) {

@@ -30,7 +30,11 @@ void wipe() {
   if (g_line_shown) std::fputs("\r\033[K", stderr);
   g_line_shown = false;
 }
-void on_signal(int) {
+void on_signal(int signal) {
+  if (signal == SIGHUP) {  // a closed terminal sends it more than once
+    if (g_stop.load() == 0) g_stop = 1;
+    return;
+  }
   if (g_stop.fetch_add(1) >= 1) _exit(130);  // asked twice: the journal is safe at any point
 }
 }  // namespace
@@ -60,6 +64,8 @@ void install_stop_handler() {
   action.sa_handler = on_signal;  // no SA_RESTART: a blocked wait must come back and see the flag
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup keeps it off
   signal(SIGPIPE, SIG_IGN);
 }
 bool stop_requested() { return g_stop.load() > 0; }
