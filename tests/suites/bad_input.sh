@@ -26,6 +26,18 @@ try() {
 try 2 'operator' "$forge" run
 try 2 'gemm_f32' "$forge" run gemm_f23
 try 2 'unknown|not expected' "$forge" run gemm_f32 --goool 1
+try 2 "forge has no command 'frob'" "$forge" frob
+try 2 "did you mean 'lineage'" "$forge" -q lineag
+try 2 "forge kb has no command 'sho'.*did you mean 'show'" "$forge" --json kb sho
+try 2 'operator.*would be ignored' "$forge" run gemm_f32 --resume last
+try 2 'candidates.*would be ignored' "$forge" run --resume last --candidates 3
+try 2 'no operator .softmax_f3.*did you mean .softmax_f32' "$forge" lineage softmax_f3
+try 0 'nothing was sealed yet for softmax_f32' "$forge" lineage softmax_f32
+try 2 'no operator .dots_f3' "$forge" selftest admission --operator dots_f3
+try 2 'nowhere' "$forge" suite cpu --seconds 1 -o /nowhere/at/all.json
+try 0 '^\{\}$' "$forge" --json kb report
+try 0 'exactly|at most|none|at least' "$forge" kb show packed-panel
+if grep -E ' at least 0$' "$work/out"; then echo "FAILED: a term with a maximum says 'at least 0'" && exit 1; fi
 try 2 'reference' "$forge" analyse softmax_f32 --reference nonsense
 try 2 'target' "$forge" analyse softmax_f32 --target cpu:z80
 try 2 'no run' "$forge" show no-such-run
@@ -35,6 +47,11 @@ try 2 'did you mean .nontemporal-store' "$forge" kb show nontemporal-stor
 try 2 'suite' "$forge" suite gpu
 try 2 'shown to nobody.*gen:ID' "$forge" run softmax_f32 --show-reference
 try 2 'no coder is called.*builtin, folder' "$forge" run softmax_f32 --coder nobody
+try 2 "has no expert 'foo'.*onednn" "$forge" run softmax_f32 --reference expert:foo
+try 2 'is no reference' "$forge" run softmax_f32 --reference bla
+try 2 'no/such' "$forge" run softmax_f32 --reference package:/no/such
+for f in --wall-seconds --gate-seconds --goal --dollars; do try 2 'no number above 0' "$forge" run softmax_f32 $f nan; try 2 'no number above 0' "$forge" run softmax_f32 $f -1; done
+try 0 'no run yet' "$forge" runs  # none of these began one
 try 2 'names no folder' "$forge" run softmax_f32 --coder folder:
 try 2 'tokens.*not in range' "$forge" run softmax_f32 --coder openai:m@http://127.0.0.1:9 --tokens 99999999999999999999
 try 2 'is no URL' "$forge" run softmax_f32 --coder openai:m@ftp://127.0.0.1 --tokens 1000
@@ -55,6 +72,15 @@ for c in doctor operators analyse run open submit status evolve replay suite che
 grep -q '"error"' "$work/json"
 "$forge" check --json >"$work/json" 2>/dev/null || true
 grep -q '"error"' "$work/json"
+
+# standard output that takes nothing: said on stderr, and the exit code tells
+try 3 'standard output could not be written: No space left' bash -c "'$forge' runs >/dev/full"
+try 3 'standard output could not be written: No space left' bash -c "'$forge' --json runs >/dev/full"
+try 3 'standard output could not be written: No space left' bash -c "'$forge' --help >/dev/full"
+try 3 'standard output could not be written: Bad file' bash -c "'$forge' runs >&-"
+try 2 'standard output could not be written: Bad file' bash -c "'$forge' --json show nope >&-"
+head -c 16 "$FORGE_HOME/index.sqlite" | grep -q 'SQLite format' # and not what was printed
+try 0 'ended 141' bash -c "'$forge' --json doctor | true; echo ended \${PIPESTATUS[0]}"
 
 # packages
 package() { mkdir -p "$work/p"; rm -rf "$work/p/"*; printf '%s' "$1" >"$work/p/kernel.cpp"; printf '%s' "$2" >"$work/p/launch.toml"; }
@@ -101,6 +127,7 @@ data && echo '{' >"$op/definition.json" && broken 2 'definition.json:[0-9]+' "$f
 data && rm "$op/definition.json" && broken 2 'softmax_f32' "$forge" analyse softmax_f32
 data && sed -i 's/"columns"$/"colums"/' "$op/definition.json" && broken 2 'definition.json.*colums' "$forge" analyse softmax_f32
 data && sed -i 's/^tolerance/tolerence/' "$op/task.toml" && broken 2 'task.toml:[0-9]+.*tolerence.*tolerance' "$forge" analyse softmax_f32
+data && sed -i '0,/"op_type"/s//"op_type": "twice",\n  "op_type"/' "$op/definition.json" && broken 2 "definition.json:[0-9]+.*'op_type' is there twice" "$forge" analyse softmax_f32
 data && rm "$op/task.toml" && broken 2 'task.toml' "$forge" analyse softmax_f32
 data && sed -i 's/^title/titel/' "$work/data/knowledge/cpu/nontemporal-store/entry.toml" && broken 2 'entry.toml:[0-9]+.*titel' "$forge" kb list
 data && mkdir -p "$work/data/knowledge/cpu/nontemporal-store/evidence" && echo 'x' >"$work/data/knowledge/cpu/nontemporal-store/evidence/a.json" && broken 2 'a.json' "$forge" kb list
@@ -112,7 +139,28 @@ data && rm -r "$work/data/blueprints/cpu/softmax_f32" && broken 2 'blueprint' "$
 FORGE_HOME="$work/file/home" try 3 'FORGE_HOME' "$forge" runs
 # a full disk: a tiny tmpfs, where mounting is allowed
 if mkdir -p "$work/full" && unshare -m true 2>/dev/null; then
-  try 3 'space|full' unshare -m bash -c "mount -t tmpfs -o size=64k tmpfs '$work/full' && dd if=/dev/zero of='$work/full/fill' bs=1k count=64 2>/dev/null; FORGE_HOME='$work/full/home' '$forge' runs"
+  try 3 'space|full' unshare -m bash -c "mount -t tmpfs -o size=64k tmpfs '$work/full' && dd if=/dev/zero of='$work/full/fill' bs=1k count=64 2>/dev/null; FORGE_HOME='$work/full/home' '$forge' runs --rebuild-index"
+fi
+# a full disk under runs that are there: they are listed and shown all the same, and what needs to write says why it cannot
+if unshare -m true 2>/dev/null; then
+  cat >"$work/fill.sh" <<'EOF'
+mount -t tmpfs -o size=512k tmpfs "$FULL"
+export FORGE_HOME="$FULL/home"
+"$FORGE" runs >/dev/null
+mkdir -p "$FORGE_HOME/runs/r-1"
+cp "$JOURNAL" "$FORGE_HOME/runs/r-1/journal.jsonl"
+[[ $INDEX == kept ]] || rm -f "$FORGE_HOME"/index.sqlite*
+dd if=/dev/zero of="$FULL/fill" bs=1k count=1024 2>/dev/null
+"$@"
+EOF
+  line='{"seq":1,"time":"2026-01-01T00:00:00Z","type":"run.start","request":{"task":{"operator":"gemm_f32"}},"response":null,"seconds":0.0,"prev":""'
+  printf '%s,"hash":"%s"}\n' "$line" "$(printf '%s}' "$line" | sha256sum | head -c 16)" >"$work/journal.jsonl"
+  export FULL="$work/full" FORGE="$forge" JOURNAL="$work/journal.jsonl" INDEX
+  for INDEX in kept gone; do
+    try 0 'r-1.*gemm_f32' unshare -m bash "$work/fill.sh" "$forge" runs
+    try 0 'run.start' unshare -m bash "$work/fill.sh" "$forge" show r-1
+  done
+  INDEX=gone try 3 'no space is left.*free some' unshare -m bash "$work/fill.sh" "$forge" runs --rebuild-index
 fi
 # a damaged journal: named with its line, and the other runs are still listed
 mkdir -p "$FORGE_HOME/runs/broken" && printf '{"seq":1}\n{}\n' >"$FORGE_HOME/runs/broken/journal.jsonl"
