@@ -69,6 +69,9 @@ void add_selftest(CLI::App&, Action&);   // selftest ...
 void add_compare(CLI::App&, Action&);    // compare
 void add_mcp(CLI::App&, Action&);        // mcp
 void add_exchange(CLI::App&, Action&);   // export, import
+void add_shell(CLI::App&, Action&);      // completion, man
+void add_workspace(CLI::App&, Action&);  // init
+void add_new(CLI::App&, Action&);        // new operator
 
 // Renders a run's report; returns the path.
 Result<std::string> write_report(const Store&, const std::string& run, const std::string& out_file);

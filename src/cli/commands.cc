@@ -76,6 +76,9 @@ int main_of_forge(int argc, char** argv) {
   add_compare(app, action);
   add_mcp(app, action);
   add_exchange(app, action);
+  add_workspace(app, action);
+  add_new(app, action);
+  add_shell(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -88,7 +91,8 @@ int main_of_forge(int argc, char** argv) {
     return Context::close_output(app.exit(e) == 0 ? kOk : kUsage);
   }
   Progress::enable(!context.json && !context.quiet);
-  const bool bare = app.got_subcommand("mcp");  // runs inside an agent's sandbox, where nothing of ours is in view
+  // mcp runs inside an agent's sandbox, where nothing of ours is in view; texts are asked for while the program is being built, too.
+  const bool bare = app.got_subcommand("mcp") || app.got_subcommand("completion") || app.got_subcommand("man");
   if (auto found = context.find(); !found && !bare) return context.fail(found.error());
   return Context::close_output(action ? action(context) : kUsage);
 }
