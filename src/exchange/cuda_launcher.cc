@@ -232,7 +232,7 @@ std::string cuda_readme(const LauncherParts& p) {
   std::string fields;
   for (const ArgField& f : p.layout.fields)
     if (f.kind == ArgField::Kind::tensor || f.kind == ArgField::Kind::scalar || f.kind == ArgField::Kind::axis)
-      fields += fmt::format("  a.{} = ...;\n", f.name);
+      fields += fmt::format("a.{} = ...;\n", f.name);
   return fmt::format(R"(# {0}
 
 {1}
