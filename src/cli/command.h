@@ -64,6 +64,7 @@ void add_suite(CLI::App&, Action&);
 void add_package(CLI::App&, Action&);    // check, bench, seal, promote, lineage
 void add_history(CLI::App&, Action&);    // runs, show, report
 void add_trace(CLI::App&, Action&);      // trace
+void add_serve(CLI::App&, Action&);      // serve
 void add_knowledge(CLI::App&, Action&);  // kb ...
 void add_selftest(CLI::App&, Action&);   // selftest ...
 void add_compare(CLI::App&, Action&);    // compare

@@ -71,6 +71,7 @@ int main_of_forge(int argc, char** argv) {
   add_package(app, action);
   add_history(app, action);
   add_trace(app, action);
+  add_serve(app, action);
   add_knowledge(app, action);
   add_selftest(app, action);
   add_compare(app, action);

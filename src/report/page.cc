@@ -21,8 +21,8 @@ nav a{color:var(--accent);margin-right:1rem;font-size:.86rem})";
 
 // Own code on top of Chart.js: one scatter of hand-ins, two horizontal lines, colours by verdict, a mark where a revision begins.
 const char* const kChartCode = R"(
-(function(){
-const d=JSON.parse(document.getElementById('run-data').textContent),css=getComputedStyle(document.documentElement);
+function forgeChart(d){
+const css=getComputedStyle(document.documentElement);
 const ink=css.getPropertyValue('--ink'),soft=css.getPropertyValue('--soft'),grid=css.getPropertyValue('--line');
 const measured=d.points.filter(p=>p.ms>0),n=Math.max(2,d.points.length);
 const line=(label,y,color)=>({type:'line',label,data:[{x:.5,y},{x:n+.5,y}],borderColor:color,borderDash:[6,4],borderWidth:2,pointRadius:0});
@@ -36,13 +36,17 @@ if(d.ceiling_ms>0)sets.push(line('roofline',d.ceiling_ms,'#0b6e99'));
 const marks={id:'revisions',afterDraw(c){const x=c.scales.x,a=c.chartArea;let last=null;c.ctx.save();c.ctx.font='11px sans-serif';c.ctx.fillStyle=soft;c.ctx.strokeStyle=grid;
 for(const p of d.points){if(p.revision!==last){const px=x.getPixelForValue(p.n-.5);c.ctx.beginPath();c.ctx.moveTo(px,a.top);c.ctx.lineTo(px,a.bottom);c.ctx.stroke();c.ctx.fillText('plan r'+p.revision,px+4,a.top+12);last=p.revision;}
 if(!(p.ms>0)){c.ctx.fillText('x',x.getPixelForValue(p.n)-3,a.bottom-4);}}c.ctx.restore();}};
-new Chart(document.getElementById('chart'),{data:{datasets:sets},plugins:[marks],options:{responsive:true,maintainAspectRatio:false,animation:false,
-scales:{x:{type:'linear',min:.5,max:n+.5,title:{display:true,text:'hand-in',color:ink},ticks:{color:soft,precision:0,stepSize:1},grid:{color:grid}},
+if(forgeChart.shown)forgeChart.shown.destroy();
+forgeChart.shown=new Chart(document.getElementById('chart'),{data:{datasets:sets},plugins:[marks],options:{responsive:true,maintainAspectRatio:false,animation:false,
+scales:{x:{type:'linear',min:.5,max:n+.5,title:{display:true,text:'hand-in',color:ink},ticks:{color:soft,precision:0,stepSize:n>40?undefined:1},grid:{color:grid}},
 y:{beginAtZero:true,title:{display:true,text:'time of a call [ms]',color:ink},ticks:{color:soft},grid:{color:grid}}},
 plugins:{legend:{labels:{color:ink,usePointStyle:true}},tooltip:{callbacks:{label(c){const p=c.raw.p;return p?[p.what+': '+p.ms.toFixed(3)+' ms'+(p.speedup?', '+p.speedup.toFixed(3)+'x':''),p.reason+(p.detail?': '+p.detail.slice(0,90):''),p.label.slice(0,110)]:c.dataset.label+': '+c.parsed.y.toFixed(3)+' ms';}}}}}});
-})();)";
+})";
 
 }  // namespace
+
+std::string page_style() { return kStyle; }
+std::string chart_code() { return kChartCode; }
 
 std::string escape_html(const std::string& text) {
   std::string out;
@@ -105,15 +109,18 @@ std::string html_page(const std::string& title, const std::vector<Section>& sect
          nav + "</nav>" + body + "</body></html>\n";
 }
 
+std::string chart_place() {
+  return "<div class=chart><canvas id=chart role=img aria-label=\"time of every candidate against reference and roofline\"></canvas></div>";
+}
+
 std::string chart_html(const std::string& data_json, const std::string& chart_js) {
   if (chart_js.empty())
     return "<p>The chart is missing: Chart.js was not found on the machine that wrote this page (Debian package libjs-chart.js). The table "
            "below has the figures.</p>";
   std::string data = data_json;  // "</script>" inside a string would end the element
   for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos; at += 6) data.replace(at, 1, "\\u003c");
-  return "<div class=chart><canvas id=chart role=img aria-label=\"time of every candidate against reference and "
-         "roofline\"></canvas></div><script type=\"application/json\" id=run-data>" +
-         data + "</script><script>" + chart_js + "</script><script>" + kChartCode + "</script>";
+  return chart_place() + "<script type=\"application/json\" id=run-data>" + data + "</script><script>" + chart_js + "</script><script>" +
+         kChartCode + "forgeChart(JSON.parse(document.getElementById('run-data').textContent));</script>";
 }
 
 Result<std::string> find_chart_js() {

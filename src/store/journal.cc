@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "core/json_io.h"
+#include "store/journal_text.h"
 #include "util/hash.h"
 #include "util/progress.h"
 #include "util/text.h"
@@ -37,12 +38,6 @@ std::string to_line(const Event& e, const std::string& previous, std::string* ha
   return dump(line) + "\n";
 }
 
-struct Parsed {
-  std::vector<Event> events;
-  std::string last_hash;
-  std::size_t good_bytes = 0;
-};
-
 Error damaged(const fs::path& file, int line, const std::string& why) {
   return Error{.code = Code::bad_input,
                .message = "the journal is damaged here: " + why,
@@ -52,18 +47,27 @@ Error damaged(const fs::path& file, int line, const std::string& why) {
                .fix = "restore it from a copy; the lines before this one are whole"};
 }
 
-// A last line without its newline, or one that is no JSON, is what a kill in mid-write leaves: dropped. Anything else is damage.
-Result<Parsed> parse(const fs::path& file, const std::string& text) {
-  Parsed out;
+std::string shorten(const std::string& text) { return text.size() <= 160 ? text : utf8_head(text, 157) + "..."; }
+
+// Canonical JSON text, so that a request written by hand compares equal to the recorded one.
+Result<std::string> canonical(const std::string& text, const std::string& what) {
+  Json value = Json::parse(text, nullptr, false);
+  if (value.is_discarded()) return fail(Code::internal, what + " is not JSON: " + shorten(text));
+  return dump(value);
+}
+
+}  // namespace
+
+Status parse_journal(const fs::path& file, std::string_view fresh, JournalText& so_far) {
+  const std::size_t base = so_far.good_bytes;
   std::size_t at = 0;
-  int number = 0;
-  while (at < text.size()) {
-    ++number;
-    const std::size_t end = text.find('\n', at);
-    const bool last = end == std::string::npos || end + 1 == text.size();
-    if (end == std::string::npos) break;
-    Json line =
-        Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+  while (at < fresh.size()) {
+    const int number = so_far.lines + 1;
+    const std::size_t end = fresh.find('\n', at);
+    const bool last = end == std::string_view::npos || end + 1 == fresh.size();
+    if (end == std::string_view::npos) break;
+    const std::string_view one = fresh.substr(at, end - at);
+    Json line = Json::parse(one.begin(), one.end(), nullptr, false);
     if (line.is_discarded() || !line.is_object()) {
       if (last) break;
       return fail(damaged(file, number, "not a JSON object"));
@@ -84,25 +88,15 @@ Result<Parsed> parse(const fs::path& file, const std::string& text) {
     const std::string previous = line["prev"].get<std::string>();
     line.erase("hash");
     if (e.seq != number) return fail(damaged(file, number, fmt::format("event {} where {} was expected", e.seq, number)));
-    if (previous != out.last_hash || hash != chain_hash(dump(line))) return fail(damaged(file, number, "the hash chain is broken"));
-    out.events.push_back(std::move(e));
-    out.last_hash = hash;
+    if (previous != so_far.last_hash || hash != chain_hash(dump(line))) return fail(damaged(file, number, "the hash chain is broken"));
+    so_far.events.push_back(std::move(e));
+    so_far.last_hash = hash;
     at = end + 1;
-    out.good_bytes = at;
+    so_far.good_bytes = base + at;
+    so_far.lines = number;
   }
-  return out;
+  return {};
 }
-
-std::string shorten(const std::string& text) { return text.size() <= 160 ? text : utf8_head(text, 157) + "..."; }
-
-// Canonical JSON text, so that a request written by hand compares equal to the recorded one.
-Result<std::string> canonical(const std::string& text, const std::string& what) {
-  Json value = Json::parse(text, nullptr, false);
-  if (value.is_discarded()) return fail(Code::internal, what + " is not JSON: " + shorten(text));
-  return dump(value);
-}
-
-}  // namespace
 
 struct Journal::Impl {
   fs::path file;
@@ -145,7 +139,8 @@ Journal::~Journal() = default;
 
 Result<std::vector<Event>> read_journal(const fs::path& file) {
   FORGE_TRY_ASSIGN(std::string text, read_file(file));
-  FORGE_TRY_ASSIGN(Parsed parsed, parse(file, text));
+  JournalText parsed;
+  FORGE_TRY(parse_journal(file, text, parsed));
   return std::move(parsed.events);
 }
 
@@ -176,7 +171,8 @@ Result<Journal> Journal::open(const fs::path& file, Mode mode) {
       if (impl->fd) FORGE_TRY(lock());
     }
     FORGE_TRY_ASSIGN(std::string text, read_file(file));
-    FORGE_TRY_ASSIGN(Parsed parsed, parse(file, text));
+    JournalText parsed;
+    FORGE_TRY(parse_journal(file, text, parsed));
     impl->events = std::move(parsed.events);
     impl->last_hash = parsed.last_hash;
     if (mode == Mode::resume && parsed.good_bytes < text.size() && ftruncate(impl->fd.get(), static_cast<off_t>(parsed.good_bytes)) != 0)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/overview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "report/story.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+std::string link_to_run(const std::string& id) { return fmt::format("<a href=\"/run/{0}\">{0}</a>", escape_html(id)); }
+
+// Cells are HTML here, as runs are links; all but the caller's own marks is escaped by him.
+std::string raw_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, const std::string& kind) {
+  std::string out = fmt::format("<div class=scroll><table class=\"{}\"><tr>", kind);
+  for (const std::string& h : head) out += "<th>" + escape_html(h) + "</th>";
+  out += "</tr>";
+  for (const auto& row : rows) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += cell.starts_with("<td") ? cell : "<td>" + cell + "</td>";
+    out += "</tr>";
+  }
+  return out + "</table></div>";
+}
+
+std::string interval_text(const Interval& i) { return fmt::format("{:.3f} [{:.3f} {:.3f}]", i.mid, i.low, i.high); }
+
+std::string when(std::string utc) {
+  std::replace(utc.begin(), utc.end(), 'T', ' ');
+  return escape_html(utc.substr(0, 16));
+}
+
+}  // namespace
+
+Result<Overview> runs_overview(const Store& store, const std::function<bool(const std::string& id)>& is_written) {
+  FORGE_TRY_ASSIGN(const std::vector<RunRow> runs, store.runs());
+  FORGE_TRY_ASSIGN(const auto reasons, store.reason_counts(std::nullopt));
+  Overview o;
+  o.title = "ForgeKernel: runs";
+  o.facts["runs"] = Json::array(), o.facts["reasons"] = Json::object();
+  std::vector<std::vector<std::string>> rows;
+  for (const RunRow& r : runs) {
+    const std::string state = r.state == "interrupted" && is_written(r.id) ? "running" : r.state;
+    rows.push_back({link_to_run(r.id), escape_html(r.operator_name),
+                    fmt::format("<span class=\"chip {}\">{}</span>", state == "running" ? "good" : "", escape_html(state)),
+                    fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}x", r.best_speedup) : "-",
+                    escape_html(r.verdict), escape_html(r.stop), escape_html(r.target), escape_html(r.reference), when(r.started)});
+    o.facts["runs"].push_back({{"id", r.id},
+                               {"operator", r.operator_name},
+                               {"target", r.target},
+                               {"reference", r.reference},
+                               {"started", r.started},
+                               {"state", state},
+                               {"stop", r.stop},
+                               {"candidates", r.candidates},
+                               {"accepted", r.accepted},
+                               {"speedup", r.best_speedup},
+                               {"verdict", r.verdict}});
+  }
+  std::string html =
+      rows.empty() ? "<p>no run yet; start one with: forge run gemm_f32</p>"
+                   : raw_table({"run", "operator", "state", "accepted", "speedup", "verdict", "ended", "target", "reference", "started"},
+                               rows, "narrow");
+  if (!reasons.empty()) html += "<div class=reasons>the gate said:";
+  for (const auto& [reason, n] : reasons) {
+    html += fmt::format(" <span class=\"chip {}\">{} <b>{}</b></span>", reason == "accepted" ? "good" : "bad", escape_html(reason), n);
+    o.facts["reasons"][reason] = n;
+  }
+  if (!reasons.empty()) html += "</div>";
+  o.sections = {{"Runs", html}};
+  return o;
+}
+
+Result<Overview> lineages_overview(const Vault& vault) {
+  FORGE_TRY_ASSIGN(const std::vector<Generation> sealed, vault.all());
+  Overview o;
+  o.title = "ForgeKernel: lineages";
+  o.facts["generations"] = Json::array();
+  std::set<std::pair<std::string, std::string>> chains;
+  for (const Generation& g : sealed) chains.emplace(g.operator_name, g.target);
+  for (const auto& [op, target] : chains) {
+    FORGE_TRY_ASSIGN(std::vector<Generation> shown, vault.lineage(op, target));
+    FORGE_TRY_ASSIGN(const std::optional<Generation> head, vault.promoted(op, target));
+    const std::size_t chain = shown.size();  // then what was sealed beside it
+    for (const Generation& g : sealed)
+      if (g.operator_name == op && g.target == target &&
+          std::none_of(shown.begin(), shown.end(), [&](const Generation& k) { return k.id == g.id; }))
+        shown.push_back(g);
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const Generation& g = shown[i];
+      const std::string state = head && head->id == g.id ? "promoted" : i < chain ? "in the line" : "beside it";
+      const PairedTiming* t = find_pairing(g.verdict, "reference");
+      rows.push_back({fmt::format("gen{}", g.number), g.id.substr(0, 12),
+                      fmt::format("<span class=\"chip {}\">{}</span>", state == "promoted" ? "good" : "", state),
+                      escape_html(g.parent.substr(0, 20)), t ? interval_text(t->speedup) : "-", t ? name(t->comparison) : "-",
+                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", escape_html(join(g.adopted, " ")),
+                      g.run_id.empty() ? "-" : link_to_run(g.run_id), escape_html(g.date)});
+      o.facts["generations"].push_back({{"operator", op},
+                                        {"target", target},
+                                        {"number", g.number},
+                                        {"id", g.id},
+                                        {"state", state},
+                                        {"parent", g.parent},
+                                        {"against_parent", t ? to_json_value(t->speedup) : Json()},
+                                        {"against_expert", g.against_expert ? to_json_value(g.against_expert->speedup) : Json()},
+                                        {"adopted", g.adopted},
+                                        {"run", g.run_id}});
+    }
+    o.sections.emplace_back(op + " on " + target, raw_table({"generation", "id", "state", "built against", "against it [95 %]", "verdict",
+                                                             "against the expert [95 %]", "adopted", "run", "sealed"},
+                                                            rows, "narrow"));
+  }
+  if (o.sections.empty())
+    o.sections.emplace_back("Lineages", "<p>nothing was sealed yet; `forge run` or `forge evolve` makes generations</p>");
+  else
+    o.sections.insert(o.sections.begin(), {"Lineages", fmt::format("<p>{} sealed kernels in {} lines</p>", sealed.size(), chains.size())});
+  return o;
+}
+
+Overview knowledge_overview(const KnowledgeBase& base, const std::vector<UseRow>& uses) {
+  using Counts = std::array<int, 4>;  // by Use
+  std::map<std::string, std::map<std::string, Counts>> cells;
+  std::set<std::string> operators;
+  for (const UseRow& u : uses) {
+    ++cells[u.entry].try_emplace(u.operator_name, Counts{}).first->second[static_cast<std::size_t>(u.use)];
+    operators.insert(u.operator_name);
+  }
+  Overview o;
+  o.title = "ForgeKernel: knowledge";
+  o.facts["operators"] = operators, o.facts["entries"] = Json::array();
+  std::vector<std::string> head = {"entry"};
+  head.insert(head.end(), operators.begin(), operators.end());
+  std::vector<std::vector<std::string>> rows;
+  int adopted_twice = 0;
+  for (const auto& [id, by_operator] : cells) {
+    const Entry* entry = base.find(id);
+    std::vector<std::string> row = {fmt::format("<td title=\"{}\">{}</td>", escape_html(entry ? entry->title : ""), escape_html(id))};
+    Json used = Json::object();
+    int adopters = 0;
+    for (const std::string& op : operators) {
+      const auto found = by_operator.find(op);
+      if (found == by_operator.end()) {
+        row.push_back("<td class=none>-</td>");
+        continue;
+      }
+      std::string text, strongest;
+      for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted}) {
+        const int n = found->second[static_cast<std::size_t>(u)];
+        used[op][name(u)] = n;
+        if (n > 0) text += fmt::format("{}{} {}", text.empty() ? "" : "<br>", name(u), n), strongest = name(u);
+      }
+      adopters += found->second[static_cast<std::size_t>(Use::adopted)] > 0;
+      row.push_back(fmt::format("<td class={}>{}</td>", strongest, text));
+    }
+    adopted_twice += adopters > 1;
+    rows.push_back(row);
+    o.facts["entries"].push_back({{"id", id}, {"title", entry ? entry->title : ""}, {"uses", used}});
+  }
+  std::string idle;
+  for (const Entry& e : base.entries())
+    if (!cells.contains(e.id)) idle += fmt::format(" <span class=chip title=\"{}\">{}</span>", escape_html(e.title), escape_html(e.id));
+  std::string html = fmt::format(
+      "<p>How many runs of an operator retrieved an entry, cited it in a plan, implemented it in an accepted kernel, and sealed a kernel "
+      "that shows its mechanism (adopted). {} entries, {} of them used; {} adopted by more than one operator.</p>",
+      base.entries().size(), cells.size(), adopted_twice);
+  html += rows.empty() ? "<p>no run has used an entry yet</p>" : raw_table(head, rows, "uses");
+  o.sections = {{"Entries and operators", html}};
+  if (!idle.empty()) o.sections.emplace_back("Not used yet", "<div class=reasons>" + idle + "</div>");
+  return o;
+}
+
+}  // namespace forge

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each section is made from the part of the story that concerns it. Text from outside (compiler output, names) is escaped.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/story.h"
+#include "util/text.h"
+
+namespace forge {
+
+namespace {
+
+std::string interval(const Json& i) {
+  return i.is_object()
+             ? fmt::format("{:.3f} [{:.3f} {:.3f}]", number_of(field(i, "mid")), number_of(field(i, "low")), number_of(field(i, "high")))
+             : "-";
+}
+
+std::string summary(const Story& s) {
+  const Json& task = field(s.start, "task");
+  const Json& t = pairing_with(s.confirm, "reference");
+  std::vector<std::vector<std::string>> rows = {
+      {"operator", text_of(field(task, "operator"))},
+      {"target", text_of(field(task, "target"))},
+      {"reference", text_of(field(s.open, "id")) + ": " + text_of(field(s.open, "description"))},
+      {"reference time", format_seconds(number_of(field(s.open, "seconds")))},
+      {"confirmed speedup [95 %]",
+       t.is_null() ? "nothing confirmed" : interval(field(t, "speedup")) + ", " + text_of(field(t, "comparison"))},
+      {"by the outside clock", t.is_null() ? "-" : interval(field(t, "outside_speedup"))},
+      {"against the first expert, directly", interval(field(pairing_with(s.direct, "expert"), "speedup"))},
+      {"noise floor", fmt::format("{:.2f} % ({} pairs)", 100 * number_of(field(s.floor, "ratio")), number_of(field(s.floor, "pairs")))},
+      {"hand-ins", std::to_string(s.points.size())},
+      {"ended", s.end.is_null() ? "not finished: this is an interrupted or running run" : text_of(field(s.end, "stop"))},
+  };
+  std::vector<double> sorted = s.verdict_seconds;
+  std::sort(sorted.begin(), sorted.end());
+  if (!sorted.empty()) {
+    const double n = static_cast<double>(sorted.size());
+    rows.push_back(
+        {"hand-in to verdict", fmt::format("median {:.2f} s; on average build {:.2f}, admission {:.2f}, correctness {:.2f}, timing {:.2f}",
+                                           sorted[sorted.size() / 2], s.gate_seconds.at("build") / n, s.gate_seconds.at("admit") / n,
+                                           s.gate_seconds.at("correctness") / n, s.gate_seconds.at("timing") / n)});
+  }
+  return html_table({"", ""}, rows);
+}
+
+std::string hand_ins(const Story& s, bool newest_first) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Point& p : s.points)
+    rows.push_back({std::to_string(p.n), fmt::format("r{}", p.revision), p.milestone, p.sha, p.reason,
+                    p.seconds > 0 ? format_seconds(p.seconds) : "-",
+                    p.speedup > 0 ? fmt::format("{:.3f} [{:.3f} {:.3f}]", p.speedup, p.low, p.high) : "-", p.label, p.detail});
+  if (newest_first) std::reverse(rows.begin(), rows.end());
+  std::string counts;
+  for (const auto& [reason, n] : s.reasons) counts += fmt::format("{}{}: {}", counts.empty() ? "" : ", ", reason, n);
+  return "<p>" + escape_html(counts) + "</p>" +
+         html_table({"#", "plan", "milestone", "package", "verdict", "time", "speedup [95 %]", "decisions", "detail"}, rows);
+}
+
+std::string plans(const Story& s) {
+  std::string out;
+  for (const Json& plan : s.plans) {
+    out +=
+        fmt::format("<h3>Revision {:.0f}</h3><p>{}</p>", number_of(field(plan, "revision")), escape_html(text_of(field(plan, "reason"))));
+    std::vector<std::vector<std::string>> rows;
+    for (const Json& m : field(plan, "milestones"))
+      for (const Json& d : field(m, "decisions")) {
+        std::string evidence, rejected, cites;
+        for (const Json& e : field(d, "evidence"))
+          evidence += (field(e, "observed").is_boolean() && field(e, "observed").get<bool>() ? "observed: " : "hypothesis: ") +
+                      text_of(field(e, "text")) + "\n";
+        for (const Json& r : field(d, "rejected")) rejected += text_of(field(r, "value")) + ": " + text_of(field(r, "why")) + "\n";
+        for (const Json& c : field(d, "cites")) cites += text_of(c) + " ";
+        rows.push_back({text_of(field(m, "id")), text_of(field(d, "id")), text_of(field(d, "name")) + " = " + text_of(field(d, "choice")),
+                        evidence, rejected, text_of(field(d, "expected_effect")), cites});
+      }
+    out += html_table({"milestone", "id", "decision", "evidence", "rejected", "expected", "cites"}, rows);
+    for (const Json& f : field(plan, "avoided"))
+      out += fmt::format("<p>avoided: {} = {}, because {}</p>", escape_html(text_of(field(f, "decision"))),
+                         escape_html(text_of(field(f, "value"))), escape_html(text_of(field(f, "because"))));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& b : s.branches)
+    rows.push_back({text_of(field(b, "revision")), text_of(field(b, "stop")), fmt::format("{:.3f}", number_of(field(b, "best_speedup"))),
+                    field(b, "reverted").is_boolean() && field(b, "reverted").get<bool>() ? "reverted" : "kept",
+                    text_of(field(b, "package")).substr(0, 12)});
+  return out + "<h3>Branches</h3>" + html_table({"revision", "ended", "best speedup", "", "package"}, rows);
+}
+
+std::string mechanisms(const Story& s) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [where, m] : s.mechanisms)
+    for (const Json& line : field(m, "found"))
+      rows.push_back({where, field(m, "ok").is_boolean() && field(m, "ok").get<bool>() ? "yes" : "no", text_of(line)});
+  return rows.empty() ? "<p>no milestone demanded one</p>" : html_table({"hand-in", "all hold", "found"}, rows);
+}
+
+std::string evidence(const Story& s) {
+  std::vector<std::vector<std::string>> rows;
+  const Json& metrics = field(s.analysis, "metrics");
+  if (metrics.is_object())
+    for (const auto& [key, value] : metrics.items())
+      rows.push_back({key, value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : text_of(value)});
+  std::string out = html_table({"metric", "value"}, rows);
+  for (const Json& note : field(s.analysis, "notes")) out += "<p>" + escape_html(text_of(note)) + "</p>";
+  for (const Json& loop : field(field(s.analysis, "mix"), "loops")) {
+    out += "<p>hot loop" + escape_html(text_of(field(loop, "symbol")).empty() ? "" : " in " + text_of(field(loop, "symbol"))) +
+           "</p><pre>" + escape_html(text_of(field(loop, "listing"))) + "</pre>";
+    break;
+  }
+  return out;
+}
+
+std::string environment(const Story& s) {
+  std::vector<std::vector<std::string>> rows;
+  const Json& machine = field(s.start, "machine");
+  for (const char* key : {"model", "device_class", "cores", "boot_id", "ceilings", "properties", "environment"})
+    rows.push_back({key, text_of(field(machine, key))});
+  const Json& conditions = field(field(s.confirm, "measurement"), "conditions");
+  if (conditions.is_object())
+    for (const auto& [key, value] : conditions.items()) rows.push_back({key, text_of(value)});
+  return html_table({"", ""}, rows);
+}
+
+std::string knowledge(const Story& s) {
+  std::vector<std::vector<std::string>> rows;
+  const auto mark = [](bool yes) { return std::string(yes ? "yes" : ""); };
+  for (const auto& [id, use] : s.entries)
+    rows.push_back({id, use.state, mark(use.retrieved), mark(use.cited), mark(use.implemented), mark(use.adopted)});
+  return rows.empty() ? "<p>none was used</p>" : html_table({"entry", "state here", "retrieved", "cited", "implemented", "adopted"}, rows);
+}
+
+}  // namespace
+
+std::vector<Section> story_sections(const Story& s, const std::string& chart, bool newest_first) {
+  return {
+      {"Result", summary(s)},
+      {"Candidates over the run", chart},
+      {"Hand-ins", hand_ins(s, newest_first)},
+      {"Plans and their evidence", plans(s)},
+      {"Mechanism checks", mechanisms(s)},
+      {"Knowledge", knowledge(s)},
+      {"The reference's evidence", evidence(s)},
+      {"Environment", environment(s)},
+  };
+}
+
+}  // namespace forge

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "util/text.h"
+
+namespace forge {
+
+const Json& field(const Json& j, const char* key) {
+  static const Json null;
+  return j.is_object() && j.contains(key) ? j[key] : null;
+}
+std::string text_of(const Json& j) { return j.is_string() ? j.get<std::string>() : j.is_null() ? "" : dump(j); }
+double number_of(const Json& j) { return j.is_number() ? j.get<double>() : 0; }
+
+const Json& pairing_with(const Json& verdict, const std::string& whom) {
+  static const Json null;
+  for (const Json& p : field(field(verdict, "measurement"), "pairs"))
+    if (text_of(field(p, "against")) == whom) return p;
+  return null;
+}
+
+namespace {
+
+Point read_point(const Json& request, const Json& response) {
+  Point p;
+  p.milestone = text_of(field(request, "milestone"));
+  p.revision = static_cast<int>(number_of(field(request, "revision")));
+  p.sha = text_of(field(request, "sha")).substr(0, 12);
+  p.reason = text_of(field(response, "reason"));
+  p.detail = text_of(field(response, "detail"));
+  if (p.reason.empty() && response.contains("error")) p.reason = "error", p.detail = text_of(response["error"]);
+  p.seconds = number_of(field(field(response, "measurement"), "seconds"));
+  const Json& speedup = field(pairing_with(response, "reference"), "speedup");
+  p.speedup = number_of(field(speedup, "mid")), p.low = number_of(field(speedup, "low")), p.high = number_of(field(speedup, "high"));
+  std::vector<std::string> choices;
+  for (const Json& d : field(request, "decisions"))
+    if (d.is_array() && d.size() == 2) choices.push_back(text_of(d[0]) + "=" + text_of(d[1]));
+  p.label = join(choices, " ");
+  return p;
+}
+
+}  // namespace
+
+EntryUse& Story::entry(const std::string& id) {
+  const auto known = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == id; });
+  if (known != entries.end()) return known->second;
+  return entries.emplace_back(id, EntryUse{}).second;
+}
+
+void Story::add(const Event& e) {
+  const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
+  ++events, last_type = e.type, last_time = e.time;
+  if (e.type == "run.start") start = request;
+  if (e.type == "gate.open") open = response;
+  if (e.type == "gate.floor") floor = response;
+  if (e.type == "gate.analyse") analysis = response;
+  if (e.type == "gate.confirm") confirm = response;
+  if (e.type == "gate.against_expert") direct = response;
+  if (e.type == "run.end") end = request;
+  if (e.type == "branch.end") branches.push_back(request);
+  if (e.type == "branch.start") revision = static_cast<int>(number_of(field(request, "revision"))), milestone = milestone_title = "";
+  if (e.type == "milestone.start") milestone = text_of(field(request, "milestone")), milestone_title = text_of(field(request, "title"));
+  if (e.type == "plan") {
+    plans.push_back(request);
+    for (const Json& m : field(request, "milestones"))
+      for (const Json& d : field(m, "decisions"))
+        for (const Json& c : field(d, "cites")) entry(text_of(c)).cited = true;
+  }
+  if (e.type == "knowledge.retrieve")
+    for (const Json& r : response) {
+      EntryUse& use = entry(text_of(field(r, "id")));
+      use.retrieved = true;
+      use.state = fmt::format("{}, effect {:.2f}", text_of(field(r, "state")), number_of(field(r, "effect")));
+    }
+  if (e.type == "knowledge.adopted")
+    for (const Json& a : response) entry(text_of(a)).adopted = true;
+  if (e.type == "knowledge.uses")
+    for (const Json& u : field(request, "uses"))
+      if (text_of(field(u, "use")) == "implemented") entry(text_of(field(u, "entry"))).implemented = true;
+  if (e.type == "gate.submit") {
+    Point p = read_point(request, response);
+    p.n = static_cast<int>(points.size()) + 1;
+    ++reasons[p.reason];
+    if (const Json& m = field(response, "mechanism"); m.is_object())
+      mechanisms.emplace_back(fmt::format("r{} {} {}", p.revision, p.milestone, p.sha), m);
+    for (const char* part : {"build", "admit", "correctness", "timing", "total"})
+      gate_seconds[part] += number_of(field(field(response, "times"), part));
+    verdict_seconds.push_back(number_of(field(field(response, "times"), "total")) - number_of(field(field(response, "times"), "waited")));
+    points.push_back(std::move(p));
+  }
+}
+
+const Point* Story::best() const {
+  const Point* best = nullptr;
+  for (const Point& p : points)
+    if (p.reason == "accepted" && p.seconds > 0 && (!best || p.speedup > best->speedup || (p.speedup <= 0 && p.seconds < best->seconds)))
+      best = &p;
+  return best;
+}
+
+const char* name(RunState state) {
+  switch (state) {
+    case RunState::running:
+      return "running";
+    case RunState::finished:
+      return "finished";
+    case RunState::interrupted:
+      return "interrupted";
+  }
+  return "interrupted";
+}
+
+RunState state_of(const Story& s, bool written_to) {
+  if (!s.end.is_null()) return RunState::finished;
+  return written_to ? RunState::running : RunState::interrupted;
+}
+
+Json chart_data(const Story& s) {
+  Json data;
+  data["points"] = Json::array();
+  for (const Point& p : s.points)
+    data["points"].push_back({{"n", p.n},
+                              {"ms", p.seconds * 1e3},
+                              {"reason", p.reason},
+                              {"what", fmt::format("r{} {}", p.revision, p.milestone)},
+                              {"revision", p.revision},
+                              {"label", p.label},
+                              {"detail", p.detail},
+                              {"speedup", p.speedup}});
+  data["reference_ms"] = 1e3 * number_of(field(s.open, "seconds"));
+  data["ceiling_ms"] = 1e3 * number_of(field(field(s.analysis, "metrics"), "roofline_seconds"));
+  return data;
+}
+
+}  // namespace forge
