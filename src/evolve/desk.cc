@@ -233,7 +233,7 @@ Result<Desk::Sealed> Desk::seal(Generation generation) {
   Json request;
   request["number"] = generation.number;
   request["package"] = generation.id;
-  request["promote"] = true;
+  request["promote"] = true;  // always: replays compare requests with the record, and journals of earlier versions hold it
   FORGE_TRY_ASSIGN(Json j, ask("vault.seal", request, [&]() -> Result<Json> {
                      generation.date = utc_now();
                      bool promote = true;

@@ -54,7 +54,6 @@ std::string conclusion(const Verdict& v) {
 }
 
 Result<std::optional<Candidate>> confirm(Flow& flow) {
-  std::optional<Candidate> sound;
   const auto pool = ranked(flow);
   for (std::size_t i = 0; i < pool.size() && i < kConfirmations; ++i) {
     FORGE_TRY_ASSIGN(const Verdict v, flow.desk.confirm(pool[i].package, pool[i].mechanisms));
@@ -67,7 +66,7 @@ Result<std::optional<Candidate>> confirm(Flow& flow) {
     if (repeated && worth_sealing(flow, v)) return std::optional<Candidate>(pool[i]);
     if (v.correct() && repeated) break;  // it repeats, it is only not fast enough: the next one is slower still
   }
-  return sound;
+  return std::optional<Candidate>();
 }
 
 // What each decision of the kernel is worth: one decision at a time put back, paired with the kernel in one job.
