@@ -24,10 +24,10 @@ struct RunFlags : TaskFlags {
 
 void add_flags(CLI::App& app, RunFlags& f) {
   add_task_flags(app, f);
-  app.add_option("--wall-seconds", f.wall_seconds, "budget of wall time")->check(CLI::PositiveNumber);
+  app.add_option("--wall-seconds", f.wall_seconds, "budget of wall time")->check(positive);
   app.add_option("--coder", f.coder, "who builds: the same, command:NAME (docs/agents.md) or folder (see `forge open`)")
       ->capture_default_str();
-  app.add_option("--dollars", f.dollars, "budget of dollars, by the prices in models.toml")->check(CLI::PositiveNumber);
+  app.add_option("--dollars", f.dollars, "budget of dollars, by the prices in models.toml")->check(positive);
   app.add_flag("--no-plan", f.no_plan, "goal mode: nobody decides, the coder is only asked for a faster kernel; no knowledge");
   app.add_flag("--no-disassembly", f.no_disassembly, "agents see no instruction mix and no listing");
   app.add_flag("--no-template", f.no_template, "an architect that is a model is not told how plans are built up");

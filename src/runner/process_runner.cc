@@ -75,7 +75,7 @@ class ProcessRunner final : public Runner {
     m_last_mapped = call->mapped_bytes;
     m_link.process().resume();
     // An expert is trusted and may try several ways of its own here; on a busy machine that takes longer than loading a candidate.
-    const double patience = m_options.load_timeout_s * (m_expert ? 6 : 1);
+    const double patience = m_options.load_timeout_s * (m_expert ? 3 : 1);
     auto r = m_link.request<wire::Reply>(*call->message, fds, "prepare", patience);
     if (!r) return failure(r.error());
     const wire::Reply reply = **r;
