@@ -95,7 +95,16 @@ int main_of_forge(int argc, char** argv) {
   // mcp runs inside an agent's sandbox, where nothing of ours is in view; texts are asked for while the program is being built, too.
   const bool bare = app.got_subcommand("mcp") || app.got_subcommand("completion") || app.got_subcommand("man");
   if (auto found = context.find(); !found && !bare) return context.fail(found.error());
-  return Context::close_output(action ? action(context) : kUsage);
+  try {
+    return Context::close_output(action ? action(context) : kUsage);
+  } catch (const std::bad_alloc&) {
+    return context.fail(Error{.code = Code::unsupported,
+                              .message = "this machine has not enough memory for that",
+                              .file = {},
+                              .line = 0,
+                              .field = {},
+                              .fix = "free some, or use smaller shapes"});
+  }
 }
 
 }  // namespace forge
