@@ -124,6 +124,7 @@ data() { rm -rf "$work/data"; mkdir "$work/data"; cp -r "$root/operators" "$root
 op="$work/data/operators/softmax_f32"
 broken() { FORGE_DATA="$work/data" try "$@"; }
 data && echo '{' >"$op/definition.json" && broken 2 'definition.json:[0-9]+' "$forge" analyse softmax_f32
+data && sed -i 's/"value": 4096/"value": 4096000000000/' "$op/definition.json" && broken 3 'task.toml.*timed.*GB' "$forge" analyse softmax_f32
 data && rm "$op/definition.json" && broken 2 'softmax_f32' "$forge" analyse softmax_f32
 data && sed -i 's/"columns"$/"colums"/' "$op/definition.json" && broken 2 'definition.json.*colums' "$forge" analyse softmax_f32
 data && sed -i 's/^tolerance/tolerence/' "$op/task.toml" && broken 2 'task.toml:[0-9]+.*tolerence.*tolerance' "$forge" analyse softmax_f32
