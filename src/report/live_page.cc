@@ -17,19 +17,24 @@ header{display:flex;gap:.4rem 1.2rem;align-items:baseline;flex-wrap:wrap;border-
 header b{font-size:1.05rem}header a.on{font-weight:600;color:var(--ink);text-decoration:none}
 #status{margin:.2rem 0 0;font-size:.82rem}#status.lost{color:var(--bad);font-weight:600}
 section{scroll-margin-top:1rem}section:first-child h2{display:none}section:first-child{margin-top:1.2rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(11.5rem,1fr));gap:.7rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.7rem}
 .card{background:var(--head);border:1px solid var(--line);border-radius:.5rem;padding:.55rem .8rem;display:flex;flex-direction:column;min-width:0}
 .card span,.card small{color:var(--soft);font-size:.78rem}.card b{font-size:1.3rem;line-height:1.35}
 .card small{display:-webkit-box;-webkit-line-clamp:3;-webkit-box-orient:vertical;overflow:hidden}
 .card.good b,.chip.good b{color:var(--good)}.card.bad b{color:var(--bad)}
 .card.running{border-color:var(--good)}.card.running b{color:var(--good)}.card.interrupted b{color:var(--bad)}
-.reasons{margin-top:.8rem;font-size:.86rem;color:var(--soft)}
+.reasons{margin:.8rem 0;font-size:.86rem;color:var(--soft)}
 .chip{display:inline-block;border:1px solid var(--line);border-radius:1rem;padding:.05rem .65rem;margin:.15rem .1rem;color:var(--ink)}
-td{overflow-wrap:normal}td:last-child{min-width:12rem}.uses td,.narrow td{min-width:0}
+td{overflow-wrap:normal}td:not(.short){min-width:10rem}.narrow td,.uses td{white-space:nowrap;min-width:0}.narrow td:last-child{white-space:normal}.narrow .good{color:var(--good);font-weight:600}
 .uses td:first-child{position:sticky;left:0;background:var(--bg)}.uses .none{color:var(--soft)}
-.uses .adopted{background:var(--lit);color:var(--good);font-weight:600}.uses .implemented{background:var(--head);font-weight:600}
-@media(max-width:40rem){body{padding:.8rem}.cards{grid-template-columns:1fr 1fr}.chart{height:19rem}nav{display:none}.card b{font-size:1.1rem}
-th,td{padding:.3rem .45rem}})";
+.uses .adopted{background:var(--lit);color:var(--good);font-weight:600}.uses .implemented{background:var(--head)}
+@media(max-width:40rem){body{padding:.8rem}.cards{grid-template-columns:1fr 1fr}.chart{height:19rem}nav{display:none}.card b{font-size:1.1rem}h1{font-size:1.15rem}
+header{gap:.3rem .8rem;font-size:.88rem}header b{width:100%}
+th,td{padding:.3rem .45rem}.uses td:first-child{white-space:normal;min-width:6.5rem}
+table:not([class]) td:nth-child(n+3):not(.short){min-width:24rem}.narrow td:empty{display:none}
+.narrow,.narrow tbody{display:block}.narrow tr{display:flex;flex-wrap:wrap;gap:0 .8rem;padding:.4rem 0;border-bottom:1px solid var(--line)}
+.narrow tr:first-child{display:none}.narrow td{border:0;padding:0}
+.narrow td:nth-child(n+3)::before{content:attr(data-head) " ";color:var(--soft);font-size:.78rem}})";
 
 const char* const kLiveCode = R"((function(){
 'use strict';

@@ -42,6 +42,14 @@ std::string speedup_card(const Story& s) {
 
 }  // namespace
 
+std::string reasons_html(const std::vector<std::pair<std::string, std::int64_t>>& reasons) {
+  if (reasons.empty()) return "";
+  std::string out = "<div class=reasons>the gate said:";
+  for (const auto& [reason, n] : reasons)
+    out += fmt::format(" <span class=\"chip {}\">{} <b>{}</b></span>", reason == "accepted" ? "good" : "bad", escape_html(reason), n);
+  return out + "</div>";
+}
+
 std::string now_html(const Story& s, RunState state) {
   const Point* best = s.best();
   const double reference = number_of(field(s.open, "seconds")), floor = number_of(field(s.floor, "ratio"));
@@ -58,12 +66,7 @@ std::string now_html(const Story& s, RunState state) {
     out += card("last verdict", last.reason, utf8_head(last.detail, 160), last.reason == "accepted" ? "good" : "bad");
   }
   out += card("noise floor", floor > 0 ? fmt::format("{:.2f} %", 100 * floor) : "-", text_of(field(field(s.start, "machine"), "model")));
-  out += "</div>";
-  if (s.reasons.empty()) return out;
-  out += "<div class=reasons>the gate said:";
-  for (const auto& [reason, n] : s.reasons)
-    out += fmt::format(" <span class=\"chip {}\">{} <b>{}</b></span>", reason == "accepted" ? "good" : "bad", escape_html(reason), n);
-  return out + "</div>";
+  return out + "</div>" + reasons_html({s.reasons.begin(), s.reasons.end()});
 }
 
 Json facts_json(const Story& s, RunState state) {

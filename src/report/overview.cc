@@ -15,7 +15,11 @@ namespace forge {
 
 namespace {
 
-std::string link_to_run(const std::string& id) { return fmt::format("<a href=\"/run/{0}\">{0}</a>", escape_html(id)); }
+// A run's id begins with its operator, which stands beside it.
+std::string link_to_run(const std::string& id, const std::string& operator_name) {
+  const std::string shown = id.starts_with(operator_name + "-") ? id.substr(operator_name.size() + 1) : id;
+  return fmt::format("<a href=\"/run/{}\">{}</a>", escape_html(id), escape_html(shown));
+}
 
 // Cells are HTML here, as runs are links; all but the caller's own marks is escaped by him.
 std::string raw_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, const std::string& kind) {
@@ -24,7 +28,8 @@ std::string raw_table(const std::vector<std::string>& head, const std::vector<st
   out += "</tr>";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (const std::string& cell : row) out += cell.starts_with("<td") ? cell : "<td>" + cell + "</td>";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out += row[i].starts_with("<td") ? row[i] : fmt::format("<td data-head=\"{}\">{}</td>", escape_html(head[i]), row[i]);
     out += "</tr>";
   }
   return out + "</table></div>";
@@ -48,10 +53,10 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
   std::vector<std::vector<std::string>> rows;
   for (const RunRow& r : runs) {
     const std::string state = r.state == "interrupted" && is_written(r.id) ? "running" : r.state;
-    rows.push_back({link_to_run(r.id), escape_html(r.operator_name),
-                    fmt::format("<span class=\"chip {}\">{}</span>", state == "running" ? "good" : "", escape_html(state)),
+    rows.push_back({escape_html(r.operator_name), link_to_run(r.id, r.operator_name),
+                    fmt::format("<span class=\"{}\">{}</span>", state == "running" ? "good" : "", escape_html(state)),
                     fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}x", r.best_speedup) : "-",
-                    escape_html(r.verdict), escape_html(r.stop), escape_html(r.target), escape_html(r.reference), when(r.started)});
+                    escape_html(r.verdict), escape_html(r.stop), when(r.started), escape_html(r.target), escape_html(r.reference)});
     o.facts["runs"].push_back({{"id", r.id},
                                {"operator", r.operator_name},
                                {"target", r.target},
@@ -64,16 +69,12 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
                                {"speedup", r.best_speedup},
                                {"verdict", r.verdict}});
   }
-  std::string html =
-      rows.empty() ? "<p>no run yet; start one with: forge run gemm_f32</p>"
-                   : raw_table({"run", "operator", "state", "accepted", "speedup", "verdict", "ended", "target", "reference", "started"},
-                               rows, "narrow");
-  if (!reasons.empty()) html += "<div class=reasons>the gate said:";
-  for (const auto& [reason, n] : reasons) {
-    html += fmt::format(" <span class=\"chip {}\">{} <b>{}</b></span>", reason == "accepted" ? "good" : "bad", escape_html(reason), n);
-    o.facts["reasons"][reason] = n;
-  }
-  if (!reasons.empty()) html += "</div>";
+  for (const auto& [reason, n] : reasons) o.facts["reasons"][reason] = n;
+  const std::string html =
+      reasons_html(reasons) +
+      (rows.empty() ? "<p>no run yet; start one with: forge run gemm_f32</p>"
+                    : raw_table({"operator", "run", "state", "accepted", "speedup", "verdict", "ended", "started", "target", "reference"},
+                                rows, "narrow"));
   o.sections = {{"Runs", html}};
   return o;
 }
@@ -98,11 +99,11 @@ Result<Overview> lineages_overview(const Vault& vault) {
       const Generation& g = shown[i];
       const std::string state = head && head->id == g.id ? "promoted" : i < chain ? "in the line" : "beside it";
       const PairedTiming* t = find_pairing(g.verdict, "reference");
-      rows.push_back({fmt::format("gen{}", g.number), g.id.substr(0, 12),
-                      fmt::format("<span class=\"chip {}\">{}</span>", state == "promoted" ? "good" : "", state),
+      rows.push_back({fmt::format("gen{}", g.number), escape_html(g.id.substr(0, 12)),
+                      fmt::format("<span class=\"{}\">{}</span>", state == "promoted" ? "good" : "", state),
                       escape_html(g.parent.substr(0, 20)), t ? interval_text(t->speedup) : "-", t ? name(t->comparison) : "-",
-                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", escape_html(join(g.adopted, " ")),
-                      g.run_id.empty() ? "-" : link_to_run(g.run_id), escape_html(g.date)});
+                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", g.run_id.empty() ? "-" : link_to_run(g.run_id, op),
+                      escape_html(join(g.adopted, " "))});
       o.facts["generations"].push_back({{"operator", op},
                                         {"target", target},
                                         {"number", g.number},
@@ -115,7 +116,7 @@ Result<Overview> lineages_overview(const Vault& vault) {
                                         {"run", g.run_id}});
     }
     o.sections.emplace_back(op + " on " + target, raw_table({"generation", "id", "state", "built against", "against it [95 %]", "verdict",
-                                                             "against the expert [95 %]", "adopted", "run", "sealed"},
+                                                             "against the expert [95 %]", "run", "adopted"},
                                                             rows, "narrow"));
   }
   if (o.sections.empty())

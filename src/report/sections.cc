@@ -48,14 +48,14 @@ std::string summary(const Story& s) {
 std::string hand_ins(const Story& s, bool newest_first) {
   std::vector<std::vector<std::string>> rows;
   for (const Point& p : s.points)
-    rows.push_back({std::to_string(p.n), fmt::format("r{}", p.revision), p.milestone, p.sha, p.reason,
+    rows.push_back({std::to_string(p.n), fmt::format("r{}", p.revision), p.milestone, p.reason,
                     p.seconds > 0 ? format_seconds(p.seconds) : "-",
-                    p.speedup > 0 ? fmt::format("{:.3f} [{:.3f} {:.3f}]", p.speedup, p.low, p.high) : "-", p.label, p.detail});
+                    p.speedup > 0 ? fmt::format("{:.3f} [{:.3f} {:.3f}]", p.speedup, p.low, p.high) : "-", p.detail, p.label, p.sha});
   if (newest_first) std::reverse(rows.begin(), rows.end());
   std::string counts;
   for (const auto& [reason, n] : s.reasons) counts += fmt::format("{}{}: {}", counts.empty() ? "" : ", ", reason, n);
   return "<p>" + escape_html(counts) + "</p>" +
-         html_table({"#", "plan", "milestone", "package", "verdict", "time", "speedup [95 %]", "decisions", "detail"}, rows);
+         html_table({"#", "plan", "milestone", "verdict", "time", "speedup [95 %]", "detail", "decisions", "package"}, rows);
 }
 
 std::string plans(const Story& s) {

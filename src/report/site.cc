@@ -83,10 +83,10 @@ struct Site::Impl {
   void tell(WatchedRun& w) const {
     w.sections = story_sections(w.story, chart_place(), true);
     w.sections.insert(w.sections.begin(), {"Now", now_html(w.story, w.state)});
-    // The first table is what a finished run came to; a running one is followed by its chart and its hand-ins.
-    if (w.state != RunState::finished) std::rotate(w.sections.begin() + 1, w.sections.begin() + 2, w.sections.begin() + 4);
+    // Result, chart, hand-ins: here the chart comes first, as it is what one follows.
+    std::rotate(w.sections.begin() + 1, w.sections.begin() + 2, w.sections.begin() + 4);
     Json j = facts_json(w.story, w.state);
-    j["title"] = w.story.title(), j["chart"] = chart_data(w.story);
+    j["title"] = w.id, j["chart"] = chart_data(w.story);
     j["sections"] = w.sections;
     w.json = seal_version(std::move(j));
   }
@@ -109,8 +109,7 @@ struct Site::Impl {
     }
     if (as_json) return {.type = kJson, .body = (*w)->json};
     const std::string self = "/run/" + wanted;
-    return {.type = kHtml,
-            .body = live_html({.title = (*w)->story.title(), .source = "/api" + self, .active = self, .sections = (*w)->sections})};
+    return {.type = kHtml, .body = live_html({.title = (*w)->id, .source = "/api" + self, .active = self, .sections = (*w)->sections})};
   }
 
   WebReply page(const std::string& what, const std::string& path, bool as_json) const {

@@ -56,9 +56,10 @@ enum class RunState { running, finished, interrupted };
 const char* name(RunState);
 RunState state_of(const Story&, bool written_to);
 
-Json chart_data(const Story&);                 // what chart_html takes
-Json facts_json(const Story&, RunState);       // the live page's figures, for programs
-std::string now_html(const Story&, RunState);  // the same, to look at
+Json chart_data(const Story&);                                                       // what chart_html takes
+Json facts_json(const Story&, RunState);                                             // the live page's figures, for programs
+std::string reasons_html(const std::vector<std::pair<std::string, std::int64_t>>&);  // what the gate said, how often
+std::string now_html(const Story&, RunState);                                        // the same, to look at
 // The sections of a page about a run; a report counts its hand-ins from the first, a live page from the newest.
 std::vector<Section> story_sections(const Story&, const std::string& chart, bool newest_first);
 
