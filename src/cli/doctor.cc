@@ -13,6 +13,7 @@
 #include "device/cpu.h"
 #include "device/cuda.h"
 #include "gate/catalog.h"
+#include "gate/real_gate.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
 #include "runner/runner.h"
@@ -57,11 +58,9 @@ std::vector<Line> check_all(const Context& c) {
   const auto compiler = find_cpu_compiler();
   out.push_back(compiler ? Line{"compiler", Health::ok, (*compiler)->identity(), ""}
                          : Line{"compiler", Health::missing, compiler.error().message, "apt-get install build-essential"});
-  std::error_code error;
-  const fs::path runner = c.paths.plugins.parent_path() / "forge-runner";
-  out.push_back(fs::exists(runner, error)
-                    ? Line{"runner", Health::ok, runner.string(), ""}
-                    : Line{"runner", Health::missing, "no forge-runner beside forge", "build again: ./quickstart, or cmake --build build"});
+  const auto runner = find_runner_program(c.paths);
+  out.push_back(runner ? Line{"runner", Health::ok, *runner, ""}
+                       : Line{"runner", Health::missing, runner.error().message, runner.error().fix});
   for (const std::string& op : operator_names(c.paths)) {
     const auto loaded = load_operator(c.paths, op, "");
     if (!loaded) {

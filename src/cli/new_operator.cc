@@ -64,7 +64,8 @@ std::vector<std::string> steps_after(const Context& c, const fs::path& folder, c
   const fs::path plugins = data / "plugins" / name;
   return {fmt::format("mkdir -p {}", plugins.string()),
           fmt::format("{} {}/oracle.cc -o {}/oracle.so", compile, folder.string(), plugins.string()),
-          fmt::format("{} {}/experts/cpu/onednn.cc -o {}/expert-onednn.so -ldnnl", compile, folder.string(), plugins.string()),
+          fmt::format("{} {}/experts/cpu/onednn.cc -o {}/expert-onednn.so -ldnnl  # from libdnnl-dev", compile, folder.string(),
+                      plugins.string()),
           fmt::format("FORGE_DATA={} FORGE_PLUGINS={} forge {}", data.string(), plugins.parent_path().string(), admission)};
 }
 
@@ -84,7 +85,11 @@ int new_operator(const Context& c, const std::string& name, const std::string& i
   if (!files) return c.fail(files.error());
   Json written = Json::array();
   for (const auto& [file, text] : *files) {
-    if (const Status made = make_dirs((folder / file).parent_path()); !made) return c.fail(made.error());
+    if (const Status made = make_dirs((folder / file).parent_path()); !made) {
+      Error e = made.error();
+      e.fix = "name a folder that you may write to: --into mine/operators";
+      return c.fail(e);
+    }
     if (const Status done = write_file_atomic(folder / file, text); !done) return c.fail(done.error());
     written.push_back(file.string());
     c.out((folder / file).string());

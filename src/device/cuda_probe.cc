@@ -78,7 +78,7 @@ Result<std::string> read_device_code(const std::string& name, const TargetSpec& 
   std::error_code ec;
   const fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
   const std::string file = fmt::format("{}.{}.cubin", name, target.name.substr(target.name.find(':') + 1));
-  for (const fs::path& folder : {here / "device", here / ".." / "device"})
+  for (const fs::path& folder : {here / "device", here / ".." / "lib/forge/device", here / ".." / "device"})
     if (fs::exists(folder / file, ec)) return read_file(folder / file);
   return fail(Code::unsupported, fmt::format("our own device code {} is not beside the program", file),
               "build with the CUDA toolkit in place (nvcc in PATH or /usr/local/cuda/bin)");

@@ -11,18 +11,19 @@
 #include "vault/vault.h"
 
 namespace forge {
-namespace {
 
 Result<std::string> find_runner_program(const Paths& paths) {
   std::error_code ec;
   const fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path();
-  for (const fs::path& folder : {here, paths.plugins, paths.plugins / "..", here / ".."}) {
+  for (const fs::path& folder : {here, paths.plugins, paths.plugins / "..", here / "../lib/forge", here / ".."}) {
     const fs::path program = folder / "forge-runner";
     if (::access(program.c_str(), X_OK) == 0) return fs::weakly_canonical(program, ec).string();
   }
   return fail(Code::not_found, fmt::format("forge-runner is neither beside {} nor near {}", here.string(), paths.plugins.string()),
               "build the project, or reinstall");
 }
+
+namespace {
 
 // The builder refers to its compiler: they live and die together.
 struct Toolchain {

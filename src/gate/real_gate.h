@@ -133,6 +133,7 @@ void add_mix_metrics(Evidence&, const InstructionMix&);
 void add_cost_metrics(Evidence&, const OperatorFolder&, const Machine&, double seconds);
 bool process_died(Reason);  // the runner's process is gone
 AxisValues timed_axes(const OperatorFolder&);
-inline constexpr int kBases = 2;  // base pairs of the timed stage
+inline constexpr int kBases = 2;                        // base pairs of the timed stage
+Result<std::string> find_runner_program(const Paths&);  // forge-runner, beside the program or where an installation has it (parts.cc)
 
 }  // namespace forge

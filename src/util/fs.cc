@@ -111,11 +111,12 @@ Result<Paths> find_paths() {
   if (paths.data.empty())
     return fail(Code::not_found, "no operators/ folder near " + here.string(),
                 "run from a build of the source tree, or set FORGE_DATA to it");
-  std::vector<fs::path> plugin_places = {here / "plugins", here / "../lib/forge", here / "../plugins"};
+  std::vector<fs::path> plugin_places = {here / "plugins", here / "../lib/forge/plugins", here / "../plugins"};
   if (const char* given = std::getenv("FORGE_PLUGINS"); given && *given) plugin_places = {given};
   for (const fs::path& place : plugin_places)
     if (fs::is_directory(place)) {
-      paths.plugins = place;
+      std::error_code error;
+      paths.plugins = fs::weakly_canonical(place, error);
       break;
     }
   if (paths.plugins.empty())
