@@ -59,5 +59,5 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++")  # kernels are compiled where they run; the libraries come from shlibdeps
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcurl4, libjs-chart.js")  # models over HTTP; charts in reports
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcurl4, libjs-chart.js, libmicrohttpd12")  # models over HTTP; charts in reports; forge serve
 include(CPack)

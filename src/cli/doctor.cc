@@ -16,6 +16,7 @@
 #include "gate/real_gate.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
+#include "report/web.h"
 #include "runner/runner.h"
 #include "util/process.h"
 #include "util/sandbox.h"
@@ -92,6 +93,9 @@ std::vector<Line> check_all(const Context& c) {
   const auto chart = find_chart_js();
   out.push_back(chart ? Line{"report charts", Health::ok, "Chart.js", "", false}
                       : Line{"report charts", Health::degraded, chart.error().message, "apt-get install libjs-chart.js", false});
+  const auto web = find_web_library();
+  out.push_back(web ? Line{"live page", Health::ok, "libmicrohttpd", "", false}
+                    : Line{"live page", Health::degraded, web.error().message, web.error().fix, false});
   std::ifstream governor("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   std::string mode;
   if (governor >> mode && mode != "performance")

@@ -17,6 +17,10 @@ std::string interval(const Json& i) {
              : "-";
 }
 
+std::string left_out(std::size_t n, const std::string& of, const std::string& which) {
+  return n == 0 ? std::string() : fmt::format("<p>{} more {}: {}; the journal has them all.</p>", n, of, which);
+}
+
 std::string summary(const Story& s) {
   const Json& task = field(s.start, "task");
   const Json& t = pairing_with(s.confirm, "reference");
@@ -30,7 +34,7 @@ std::string summary(const Story& s) {
       {"by the outside clock", t.is_null() ? "-" : interval(field(t, "outside_speedup"))},
       {"against the first expert, directly", interval(field(pairing_with(s.direct, "expert"), "speedup"))},
       {"noise floor", fmt::format("{:.2f} % ({} pairs)", 100 * number_of(field(s.floor, "ratio")), number_of(field(s.floor, "pairs")))},
-      {"hand-ins", std::to_string(s.points.size())},
+      {"hand-ins", std::to_string(s.hand_ins)},
       {"ended", s.end.is_null() ? "not finished: this is an interrupted or running run" : text_of(field(s.end, "stop"))},
   };
   std::vector<double> sorted = s.verdict_seconds;
@@ -51,10 +55,13 @@ std::string hand_ins(const Story& s, bool newest_first) {
     rows.push_back({std::to_string(p.n), fmt::format("r{}", p.revision), p.milestone, p.reason,
                     p.seconds > 0 ? format_seconds(p.seconds) : "-",
                     p.speedup > 0 ? fmt::format("{:.3f} [{:.3f} {:.3f}]", p.speedup, p.low, p.high) : "-", p.detail, p.label, p.sha});
+  if (rows.empty()) return "<p>none yet</p>";
   if (newest_first) std::reverse(rows.begin(), rows.end());
   std::string counts;
   for (const auto& [reason, n] : s.reasons) counts += fmt::format("{}{}: {}", counts.empty() ? "" : ", ", reason, n);
   return "<p>" + escape_html(counts) + "</p>" +
+         left_out(static_cast<std::size_t>(s.hand_ins) - s.points.size(), "hand-ins",
+                  "shown are an even choice, every new best, and the newest") +
          html_table({"#", "plan", "milestone", "verdict", "time", "speedup [95 %]", "detail", "decisions", "package"}, rows);
 }
 
@@ -85,7 +92,9 @@ std::string plans(const Story& s) {
     rows.push_back({text_of(field(b, "revision")), text_of(field(b, "stop")), fmt::format("{:.3f}", number_of(field(b, "best_speedup"))),
                     field(b, "reverted").is_boolean() && field(b, "reverted").get<bool>() ? "reverted" : "kept",
                     text_of(field(b, "package")).substr(0, 12)});
-  return out + "<h3>Branches</h3>" + html_table({"revision", "ended", "best speedup", "", "package"}, rows);
+  return left_out(s.plans_left_out, "plans", "shown are the first and the newest") + out + "<h3>Branches</h3>" +
+         left_out(s.branches_left_out, "branches", "shown are the first and the newest") +
+         html_table({"revision", "ended", "best speedup", "", "package"}, rows);
 }
 
 std::string mechanisms(const Story& s) {
@@ -93,7 +102,9 @@ std::string mechanisms(const Story& s) {
   for (const auto& [where, m] : s.mechanisms)
     for (const Json& line : field(m, "found"))
       rows.push_back({where, field(m, "ok").is_boolean() && field(m, "ok").get<bool>() ? "yes" : "no", text_of(line)});
-  return rows.empty() ? "<p>no milestone demanded one</p>" : html_table({"hand-in", "all hold", "found"}, rows);
+  return rows.empty()
+             ? "<p>no milestone demanded one</p>"
+             : left_out(s.mechanisms_left_out, "checks", "shown are the newest") + html_table({"hand-in", "all hold", "found"}, rows);
 }
 
 std::string evidence(const Story& s) {

@@ -22,7 +22,10 @@ constexpr std::size_t kWatchedRuns = 16;  // kept in memory; of others the journ
 const char* const kHtml = "text/html; charset=utf-8";
 const char* const kJson = "application/json; charset=utf-8";
 
-WebReply refuse(int status, const std::string& text) { return {.status = status, .body = text + "\n"}; }
+WebReply refuse(int status, const std::string& text, bool as_json) {
+  if (as_json) return {.status = status, .type = kJson, .body = dump(Json{{"error", text}}) + "\n"};
+  return {.status = status, .body = text + "\n"};
+}
 
 int status_of(Code code) { return code == Code::not_found ? 404 : code == Code::bad_input ? 409 : 500; }
 
@@ -103,18 +106,15 @@ struct Site::Impl {
 
   WebReply run(const std::string& wanted, bool as_json) {
     const auto w = watch(wanted);
-    if (!w) {
-      if (as_json) return {.status = status_of(w.error().code), .type = kJson, .body = dump(Json{{"error", w.error().text()}}) + "\n"};
-      return refuse(status_of(w.error().code), w.error().text());
-    }
+    if (!w) return refuse(status_of(w.error().code), w.error().text(), as_json);
     if (as_json) return {.type = kJson, .body = (*w)->json};
-    const std::string self = "/run/" + wanted;
+    const std::string self = "/run/" + (wanted == "last" ? wanted : (*w)->id);  // a prefix may come to name two
     return {.type = kHtml, .body = live_html({.title = (*w)->id, .source = "/api" + self, .active = self, .sections = (*w)->sections})};
   }
 
   WebReply page(const std::string& what, const std::string& path, bool as_json) const {
     auto o = overview(what);
-    if (!o) return refuse(status_of(o.error().code), o.error().text());
+    if (!o) return refuse(status_of(o.error().code), o.error().text(), as_json);
     if (!as_json)
       return {.type = kHtml,
               .body = live_html({.title = o->title, .source = "/api/" + what, .active = path, .sections = o->sections, .every_ms = 3000})};
@@ -153,7 +153,7 @@ WebReply Site::answer(const WebRequest& asked) {
         id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == std::string::npos && id[0] != '.')
       return m_impl->run(id, as_json);
   }
-  return refuse(404, "there is no such page");
+  return refuse(404, "there is no such page", path.starts_with("/api/"));
 }
 
 }  // namespace forge

@@ -175,9 +175,14 @@ WebServer::WebServer(WebServer&&) noexcept = default;
 WebServer& WebServer::operator=(WebServer&&) noexcept = default;
 WebServer::~WebServer() = default;
 
+Status find_web_library() {
+  if (microhttpd().ready) return {};
+  return fail(Code::unsupported, "no libmicrohttpd.so.12 here, which serves the pages", "apt-get install libmicrohttpd12");
+}
+
 Result<WebServer> WebServer::listen(const std::string& address, int port, Handler handler) {
+  FORGE_TRY(find_web_library());
   const Microhttpd& m = microhttpd();
-  if (!m.ready) return fail(Code::unsupported, "no libmicrohttpd.so.12 here, which serves the pages", "apt-get install libmicrohttpd12");
   auto impl = std::make_unique<Impl>();
   impl->address = address == "localhost" ? "127.0.0.1" : address;
   impl->own_name = name_of_this_machine();

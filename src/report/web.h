@@ -26,6 +26,8 @@ struct WebReply {
 bool host_is_ours(const std::string& host_header, const std::string& listen_address, const std::string& own_name);
 bool is_loopback(const std::string& address);  // 127.0.0.0/8 or ::1, in figures
 
+Status find_web_library();  // unsupported, naming the package, where libmicrohttpd is not installed
+
 class WebServer {
  public:
   using Handler = std::function<WebReply(const WebRequest&)>;

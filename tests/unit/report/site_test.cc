@@ -127,6 +127,7 @@ TEST_F(SiteTest, NothingOutsideTheRunsIsReached) {
        {"/run/..", "/run/../../etc/passwd", "/run/%2e%2e", "/run/.", "/run/", "/api/run/", "/api/run/..", "/run/r1/../r1", "//", "/run/r1/",
         "/vault", "/index.sqlite", "", "/api", "/run/nobody", "/api/run/r1/run/r1 ", "/style.css/"})
     EXPECT_EQ(get(site, path).status, 404) << path;
+  EXPECT_TRUE(Json::parse(get(site, "/api/nothing").body, nullptr, false)["error"].is_string()) << "an error of the JSON is JSON";
 }
 
 TEST_F(SiteTest, ADamagedJournalIsSaidAndTheOtherRunsStay) {
