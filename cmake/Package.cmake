@@ -41,13 +41,14 @@ install(FILES ${made}/_forge DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-com
 set(doc ${CMAKE_INSTALL_DATADIR}/doc/forgekernel)
 install(DIRECTORY docs/ DESTINATION ${doc} PATTERN examples EXCLUDE)
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${doc})
-install(FILES LICENSE DESTINATION ${doc} RENAME copyright)
+file(WRITE ${made}/copyright "Copyright: the ForgeKernel authors\nLicense: Apache-2.0, the text of which is in /usr/share/common-licenses/Apache-2.0\n")
+install(FILES ${made}/copyright DESTINATION ${doc})
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME forgekernel)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "makes compute kernels faster than the best known one, and proves it")
 set(CPACK_PACKAGE_DESCRIPTION
-    "Takes an expert library's kernel as a sealed reference, lets agents plan and build\na faster one milestone by milestone, and judges every step behind a gate.")
+    "Takes an expert library's kernel as a sealed reference, lets agents plan and\nbuild a faster one milestone by milestone, and judges every step behind a gate.")
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 if(NOT CPACK_PACKAGE_CONTACT)
   set(CPACK_PACKAGE_CONTACT "ForgeKernel maintainers <forgekernel@example.org>")  # whoever distributes the package: -DCPACK_PACKAGE_CONTACT=...
