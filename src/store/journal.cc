@@ -38,15 +38,6 @@ std::string to_line(const Event& e, const std::string& previous, std::string* ha
   return dump(line) + "\n";
 }
 
-Error damaged(const fs::path& file, int line, const std::string& why) {
-  return Error{.code = Code::bad_input,
-               .message = "the journal is damaged here: " + why,
-               .file = file.string(),
-               .line = line,
-               .field = {},
-               .fix = "restore it from a copy; the lines before this one are whole"};
-}
-
 std::string shorten(const std::string& text) { return text.size() <= 160 ? text : utf8_head(text, 157) + "..."; }
 
 // Canonical JSON text, so that a request written by hand compares equal to the recorded one.
@@ -57,46 +48,6 @@ Result<std::string> canonical(const std::string& text, const std::string& what) 
 }
 
 }  // namespace
-
-Status parse_journal(const fs::path& file, std::string_view fresh, JournalText& so_far) {
-  const std::size_t base = so_far.good_bytes;
-  std::size_t at = 0;
-  while (at < fresh.size()) {
-    const int number = so_far.lines + 1;
-    const std::size_t end = fresh.find('\n', at);
-    const bool last = end == std::string_view::npos || end + 1 == fresh.size();
-    if (end == std::string_view::npos) break;
-    const std::string_view one = fresh.substr(at, end - at);
-    Json line = Json::parse(one.begin(), one.end(), nullptr, false);
-    if (line.is_discarded() || !line.is_object()) {
-      if (last) break;
-      return fail(damaged(file, number, "not a JSON object"));
-    }
-    for (const char* key : {"seq", "time", "type", "request", "response", "seconds", "prev", "hash"})
-      if (!line.contains(key)) return fail(damaged(file, number, fmt::format("no '{}'", key)));
-    if (!line["seq"].is_number_integer() || !line["type"].is_string() || !line["time"].is_string() || !line["seconds"].is_number() ||
-        !line["prev"].is_string() || !line["hash"].is_string())
-      return fail(damaged(file, number, "a field has the wrong type"));
-    Event e;
-    e.seq = line["seq"].get<std::int64_t>();
-    e.time = line["time"].get<std::string>();
-    e.type = line["type"].get<std::string>();
-    e.request = dump(line["request"]);
-    e.response = dump(line["response"]);
-    e.seconds = line["seconds"].get<double>();
-    const std::string hash = line["hash"].get<std::string>();
-    const std::string previous = line["prev"].get<std::string>();
-    line.erase("hash");
-    if (e.seq != number) return fail(damaged(file, number, fmt::format("event {} where {} was expected", e.seq, number)));
-    if (previous != so_far.last_hash || hash != chain_hash(dump(line))) return fail(damaged(file, number, "the hash chain is broken"));
-    so_far.events.push_back(std::move(e));
-    so_far.last_hash = hash;
-    at = end + 1;
-    so_far.good_bytes = base + at;
-    so_far.lines = number;
-  }
-  return {};
-}
 
 struct Journal::Impl {
   fs::path file;
@@ -136,13 +87,6 @@ Journal::Journal(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
 Journal::Journal(Journal&&) noexcept = default;
 Journal& Journal::operator=(Journal&&) noexcept = default;
 Journal::~Journal() = default;
-
-Result<std::vector<Event>> read_journal(const fs::path& file) {
-  FORGE_TRY_ASSIGN(std::string text, read_file(file));
-  JournalText parsed;
-  FORGE_TRY(parse_journal(file, text, parsed));
-  return std::move(parsed.events);
-}
 
 Result<Journal> Journal::open(const fs::path& file, Mode mode) {
   auto impl = std::make_unique<Impl>();

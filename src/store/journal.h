@@ -3,8 +3,10 @@
 // rebuilt from. Resume and replay are one mechanism: step() hands back what is recorded for as long as the requests repeat,
 // and does and appends the work once the record ends. Format: docs/formats/journal.md.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,5 +54,17 @@ class Journal {
 
 // Reads without opening for writing. A torn last line (kill -9 in mid-write) is dropped; damage earlier is an error with the line.
 Result<std::vector<Event>> read_journal(const fs::path& file);
+
+// How far a journal was read: whole lines only.
+struct JournalMark {
+  std::string last_hash;
+  int lines = 0;
+  std::size_t good_bytes = 0;  // up to and with the last whole line
+};
+// The same event by event from the mark on, which moves along: a long run is never in memory as a whole. What `take` is given may be
+// taken out of; it is the next event's place.
+Status scan_journal(const fs::path& file, JournalMark& from, const std::function<void(Event&)>& take);
+// The line that the mark stands behind is still there. False: the file was replaced or cut since.
+bool stands_in(const JournalMark&, const fs::path& file);
 
 }  // namespace forge

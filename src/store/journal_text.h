@@ -9,15 +9,14 @@
 
 namespace forge {
 
-struct JournalText {
+struct JournalText : JournalMark {
   std::vector<Event> events;  // the caller may take them out between two calls
-  std::string last_hash;
-  int lines = 0;               // whole ones so far
-  std::size_t good_bytes = 0;  // up to and with the last whole line
 };
 
 // Goes on with what stands in the file from good_bytes on. A last line without its newline, or one that is no JSON, is what a kill in
 // mid-write leaves, and what a reader sees in mid-write: left for the next call. Anything else is damage, an error with the line.
 Status parse_journal(const fs::path& file, std::string_view fresh, JournalText& so_far);
+// The same, one event at a time.
+Status parse_journal(const fs::path& file, std::string_view fresh, JournalMark& so_far, const std::function<void(Event&)>& take);
 
 }  // namespace forge

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index is a cache: every row in it comes from a journal, and a damaged or old one is thrown away and made again.
+// The index is a cache: every row in it comes from a journal, and a damaged or old one is thrown away and made again. A row knows how
+// far its journal was read, so that of a run that goes on only what is new is read.
 #include "store/store.h"
 
 #include <fmt/format.h>
@@ -22,10 +23,11 @@ namespace forge {
 
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 const char* const kTables =
     "CREATE TABLE IF NOT EXISTS runs(id TEXT PRIMARY KEY, operator TEXT, target TEXT, reference TEXT, started TEXT, state TEXT, stop TEXT,"
-    " candidates INT, accepted INT, best_speedup REAL, verdict TEXT, best_package TEXT, journal_bytes INT);"
+    " candidates INT, accepted INT, best_speedup REAL, verdict TEXT, best_package TEXT, journal_bytes INT,"
+    " good_bytes INT, lines INT, last_hash TEXT);"
     "CREATE TABLE IF NOT EXISTS reasons(run TEXT, reason TEXT, n INT, PRIMARY KEY(run, reason));";
 
 // A statement with its bindings; steps row by row.
@@ -70,36 +72,66 @@ std::string string_at(const Json& j, const char* key) {
   return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
 }
 
-// What a journal says of its run. Event types: docs/formats/journal.md.
+// What a journal says of its run, as far as it was read. Event types: docs/formats/journal.md.
 struct Summary {
   RunRow row;
   std::map<std::string, std::int64_t> reasons;
+  JournalMark mark;
+
+  void add(const Event& e) {
+    if (e.type == "run.start") {
+      const Json request = Json::parse(e.request, nullptr, false);
+      const Json task = request.contains("task") ? request["task"] : request;
+      row.operator_name = string_at(task, "operator");
+      row.target = string_at(task, "target");
+      row.reference = string_at(task, "reference");
+      row.started = e.time;
+    } else if (e.type == "gate.submit") {
+      ++row.candidates;
+      const std::string reason = string_at(Json::parse(e.response, nullptr, false), "reason");
+      ++reasons[reason];
+      if (reason == name(Reason::accepted)) ++row.accepted;
+    } else if (e.type == "run.end") {
+      const Json request = Json::parse(e.request, nullptr, false);
+      row.state = "finished";
+      row.stop = string_at(request, "stop");
+      row.verdict = string_at(request, "verdict");
+      row.best_package = string_at(request, "package");
+      if (request.contains("speedup") && request["speedup"].is_number()) row.best_speedup = request["speedup"].get<double>();
+    }
+  }
 };
-Summary summarise(const std::string& id, const std::vector<Event>& events) {
+Summary nothing_read(const std::string& id) {
   Summary s;
   s.row.id = id;
   s.row.state = "interrupted";
-  for (const Event& e : events) {
-    const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
-    if (e.type == "run.start") {
-      const Json task = request.contains("task") ? request["task"] : request;
-      s.row.operator_name = string_at(task, "operator");
-      s.row.target = string_at(task, "target");
-      s.row.reference = string_at(task, "reference");
-      s.row.started = e.time;
-    } else if (e.type == "gate.submit") {
-      ++s.row.candidates;
-      const std::string reason = string_at(response, "reason");
-      ++s.reasons[reason];
-      if (reason == name(Reason::accepted)) ++s.row.accepted;
-    } else if (e.type == "run.end") {
-      s.row.state = "finished";
-      s.row.stop = string_at(request, "stop");
-      s.row.verdict = string_at(request, "verdict");
-      s.row.best_package = string_at(request, "package");
-      if (request.contains("speedup") && request["speedup"].is_number()) s.row.best_speedup = request["speedup"].get<double>();
-    }
-  }
+  return s;
+}
+
+// The columns of runs, up to best_package.
+RunRow read_row(const Query& q) {
+  RunRow r;
+  r.id = q.text(0), r.operator_name = q.text(1), r.target = q.text(2), r.reference = q.text(3), r.started = q.text(4), r.state = q.text(5),
+  r.stop = q.text(6);
+  r.candidates = static_cast<int>(q.integer(7)), r.accepted = static_cast<int>(q.integer(8)), r.best_speedup = q.real(9);
+  r.verdict = q.text(10), r.best_package = q.text(11);
+  return r;
+}
+
+// Within a transaction: the row and its reasons must be of one state.
+Summary indexed_so_far(sqlite3* db, const std::string& id) {
+  Summary s = nothing_read(id);
+  Query q(db,
+          "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package,"
+          "good_bytes,lines,last_hash FROM runs WHERE id=?");
+  q.bind(id);
+  if (!q.row()) return s;
+  s.row = read_row(q);
+  s.mark.good_bytes = static_cast<std::size_t>(q.integer(12)), s.mark.lines = static_cast<int>(q.integer(13));
+  s.mark.last_hash = q.text(14);
+  Query reasons(db, "SELECT reason, n FROM reasons WHERE run=?");
+  reasons.bind(id);
+  while (reasons.row()) s.reasons[reasons.text(0)] = reasons.integer(1);
   return s;
 }
 
@@ -258,12 +290,15 @@ Result<std::string> Store::get_artifact(const std::string& sha) const {
 
 Status Store::index_run(const std::string& id) {
   const fs::path file = run_dir(id) / "journal.jsonl";
-  FORGE_TRY_ASSIGN(const std::vector<Event> events, read_journal(file));
   std::error_code error;
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
-  const Summary s = summarise(id, events);
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));  // before it is read: what comes meanwhile is for the next time
+  FORGE_TRY(m_impl->exec("BEGIN"));
+  Summary s = indexed_so_far(m_impl->db, id);
+  FORGE_TRY(m_impl->exec("COMMIT"));
+  if (!stands_in(s.mark, file)) s = nothing_read(id);
+  FORGE_TRY(scan_journal(file, s.mark, [&](const Event& e) { s.add(e); }));
   FORGE_TRY(m_impl->exec("BEGIN IMMEDIATE"));
-  Query run(m_impl->db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Query run(m_impl->db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const RunRow& r = s.row;
   bool ok = run.bind(r.id)
                 .bind(r.operator_name)
@@ -278,6 +313,9 @@ Status Store::index_run(const std::string& id) {
                 .bind(r.verdict)
                 .bind(r.best_package)
                 .bind(bytes)
+                .bind(static_cast<std::int64_t>(s.mark.good_bytes))
+                .bind(std::int64_t(s.mark.lines))
+                .bind(s.mark.last_hash)
                 .run();
   Query clear(m_impl->db, "DELETE FROM reasons WHERE run=?");
   ok = ok && clear.bind(id).run();
@@ -325,11 +363,7 @@ Result<std::vector<RunRow>> Store::runs() const {
           "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package FROM runs ORDER BY "
           "started DESC, id");
   while (q.row()) {
-    RunRow r;
-    r.id = q.text(0), r.operator_name = q.text(1), r.target = q.text(2), r.reference = q.text(3), r.started = q.text(4),
-    r.state = q.text(5), r.stop = q.text(6);
-    r.candidates = static_cast<int>(q.integer(7)), r.accepted = static_cast<int>(q.integer(8)), r.best_speedup = q.real(9);
-    r.verdict = q.text(10), r.best_package = q.text(11);
+    RunRow r = read_row(q);
     if (!fs::exists(run_dir(r.id) / "journal.jsonl", error)) continue;
     out.push_back(std::move(r));
   }

@@ -71,6 +71,75 @@ TEST_F(JournalTest, AChangedLineIsNoticedAndNamed) {
   EXPECT_NE(r.error().message.find("hash chain"), std::string::npos);
 }
 
+TEST_F(JournalTest, PartsAreCutOutOfALineAsTheyWentIn) {
+  const std::vector<std::string> values = {R"({"a":"},\"response\":null,{","b":[[],{}]})",
+                                           R"("\\")",
+                                           R"("a \"quoted\\\" one")",
+                                           "[]",
+                                           "{}",
+                                           "null",
+                                           "-1.5e-07",
+                                           "true",
+                                           R"([{"x":[1,[2,[3]]]},"]"])",
+                                           R"("\u0001 ü")",
+                                           "0",
+                                           "\"" + std::string(3 << 20, 'x') + "\""};  // longer than what is read at once
+  // One long value beside a short one is enough.
+  const auto wanted = [](const std::string& a, const std::string& b) { return a.size() + b.size() < (3 << 20) + 4; };
+  {
+    Journal j = std::move(*Journal::open(file, Journal::Mode::create));
+    for (const std::string& request : values)
+      for (const std::string& response : values) {
+        if (!wanted(request, response)) continue;
+        ASSERT_TRUE(j.step("a \"type\"", request, [&] { return Result<std::string>(response); }));
+      }
+  }
+  const auto events = read_journal(file);
+  ASSERT_TRUE(events) << events.error().text();
+  std::size_t at = 0;
+  for (const std::string& request : values)
+    for (const std::string& response : values) {
+      if (!wanted(request, response)) continue;
+      const Event& e = (*events)[at++];
+      ASSERT_EQ(e.seq, static_cast<std::int64_t>(at));
+      ASSERT_EQ(e.type, "a \"type\"");
+      ASSERT_TRUE(e.request == request) << e.request.substr(0, 80);
+      ASSERT_TRUE(e.response == response) << e.response.substr(0, 80);
+    }
+  EXPECT_EQ(at, events->size());
+}
+
+TEST_F(JournalTest, ALineThatWasFormattedAnewIsStillThatLine) {
+  write_three();
+  std::string t = text();
+  const std::string before = R"("request":{"n":2})";
+  t.replace(t.find(before), before.size(), R"( "request" : { "n" : 2 } )");
+  set_text(t);
+  const auto events = read_journal(file);
+  ASSERT_TRUE(events) << events.error().text();
+  EXPECT_EQ((*events)[1].request, R"({"n":2})");
+}
+
+TEST_F(JournalTest, AScanGoesOnFromItsMark) {
+  write_three();
+  JournalMark mark;
+  std::vector<std::string> seen;
+  const auto take = [&](const Event& e) { seen.push_back(e.request); };
+  ASSERT_TRUE(scan_journal(file, mark, take));
+  EXPECT_EQ(mark.lines, 3);
+  EXPECT_EQ(mark.good_bytes, text().size());
+  EXPECT_TRUE(stands_in(mark, file));
+  ASSERT_TRUE(Journal::open(file, Journal::Mode::resume)) << "nothing is written";
+  const std::string three = text();
+  set_text(three + "{\"seq\":4,\"ti");  // in mid-write
+  ASSERT_TRUE(scan_journal(file, mark, take));
+  EXPECT_EQ(seen.size(), 3u);
+  set_text(three + "{\"seq\":4}\n" + "{}\n");
+  EXPECT_EQ(scan_journal(file, mark, take).error().line, 4);
+  set_text(three.substr(0, three.size() - 40));
+  EXPECT_FALSE(stands_in(mark, file));
+}
+
 TEST_F(JournalTest, AMissingLineIsNoticed) {
   write_three();
   std::string t = text();

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "util/hash.h"
 #include "util/progress.h"
 
 namespace forge {
@@ -60,6 +61,49 @@ TEST_F(StoreTest, ADamagedIndexIsMadeAgain) {
   auto s = Store::open(dir.path());
   ASSERT_TRUE(s) << s.error().text();
   EXPECT_EQ(s->runs()->size(), 1u);
+}
+
+TEST_F(StoreTest, WhatIsAddedToARunIsReadOnFromWhereTheIndexEnded) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", false);
+  ASSERT_EQ(s.runs()->front().candidates, 2);
+  const fs::path file = dir.path() / "runs" / "a" / "journal.jsonl";
+  {
+    // A change before the end, of the same length: whoever reads the file again from its start would refuse it.
+    std::string text = *read_file(file);
+    text.replace(text.find("wrong_result"), 12, "right_result");
+    std::ofstream(file, std::ios::trunc | std::ios::binary) << text;
+  }
+  EXPECT_FALSE(read_journal(file));
+  const std::string last = read_file(file)->substr(fs::file_size(file) - 19, 16);
+  {
+    // What a run goes on with, and a line that is being written.
+    std::ofstream out(file, std::ios::app | std::ios::binary);
+    const std::string body =
+        R"({"seq":4,"time":"t","type":"gate.submit","request":{},"response":{"reason":"accepted"},"seconds":0,"prev":")";
+    out << body << last << R"(","hash":")" << sha256_hex(body + last + "\"}").substr(0, 16) << "\"}\n"
+        << R"({"seq":5,"ti)";
+  }
+  const auto rows = s.runs();
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->front().candidates, 3);
+  EXPECT_EQ(rows->front().accepted, 2);
+  EXPECT_EQ(s.reason_counts("a")->front().second, 2);
+}
+
+TEST_F(StoreTest, AReplacedJournalIsReadFromItsStart) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", false);
+  ASSERT_EQ(s.runs()->front().candidates, 2);
+  const fs::path file = dir.path() / "runs" / "a" / "journal.jsonl";
+  fs::remove(file);
+  {
+    Journal j = std::move(*Journal::open(file, Journal::Mode::create));
+    for (int n = 0; n < 20; ++n)
+      ASSERT_TRUE(j.step("gate.submit", std::to_string(n), [] { return Result<std::string>(R"({"reason":"timed_out"})"); }));
+  }
+  EXPECT_EQ(s.runs()->front().candidates, 20);
+  EXPECT_EQ(s.reason_counts("a")->size(), 1u);
 }
 
 TEST_F(StoreTest, RebuildRepeatsTheIndex) {
