@@ -101,9 +101,8 @@ int report(Context& c, const std::string& wanted, const std::string& out_file) {
 
 Result<std::string> write_report(const Store& store, const std::string& run, const std::string& out_file) {
   FORGE_TRY_ASSIGN(const std::string id, store.resolve_run(run));
-  FORGE_TRY_ASSIGN(const std::vector<Event> events, read_journal(store.run_dir(id) / "journal.jsonl"));
   const auto chart = find_chart_js();
-  FORGE_TRY_ASSIGN(const std::string html, render_report(events, chart.value_or("")));
+  FORGE_TRY_ASSIGN(const std::string html, render_journal(store.run_dir(id) / "journal.jsonl", chart.value_or("")));
   const fs::path file = out_file.empty() ? store.home() / "reports" / (id + ".html") : fs::path(out_file);
   FORGE_TRY(write_file_atomic(file, html));
   return file.string();

@@ -58,7 +58,7 @@ std::string now_html(const Story& s, RunState state) {
   out +=
       card("time of a call", best ? format_seconds(best->seconds) : "-",
            reference > 0 ? fmt::format("reference {}: {}", text_of(field(s.open, "id")), format_seconds(reference)) : "no reference yet");
-  out += card("hand-ins", fmt::format("{} of {:.0f}", s.points.size(), granted), fmt::format("{} accepted", accepted_of(s)));
+  out += card("hand-ins", fmt::format("{} of {:.0f}", s.hand_ins, granted), fmt::format("{} accepted", accepted_of(s)));
   out += card("milestone", s.milestone.empty() ? "-" : fmt::format("r{} {}", s.revision, s.milestone),
               s.milestone.empty() ? (s.plans.empty() ? "no plan yet" : "between two milestones") : s.milestone_title);
   if (!s.points.empty()) {
@@ -82,7 +82,7 @@ Json facts_json(const Story& s, RunState state) {
   j["roofline_seconds"] = number_of(field(field(s.analysis, "metrics"), "roofline_seconds"));
   j["noise_floor"] = number_of(field(s.floor, "ratio"));
   j["revision"] = s.revision, j["milestone"] = s.milestone, j["milestone_title"] = s.milestone_title;
-  j["hand_ins"] = s.points.size(), j["accepted"] = accepted_of(s), j["budget"] = field(task, "budget");
+  j["hand_ins"] = s.hand_ins, j["accepted"] = accepted_of(s), j["budget"] = field(task, "budget");
   j["best"] = best ? Json{{"n", best->n}, {"seconds", best->seconds}, {"speedup", best->speedup}, {"package", best->sha}} : Json();
   j["confirmed_speedup"] = confirmed.is_object() ? confirmed : Json();
   j["reasons"] = Json::object();

@@ -26,7 +26,7 @@ const char* const kChartCode = R"(
 function forgeChart(d){
 const css=getComputedStyle(document.documentElement);
 const ink=css.getPropertyValue('--ink'),soft=css.getPropertyValue('--soft'),grid=css.getPropertyValue('--line');
-const measured=d.points.filter(p=>p.ms>0),n=Math.max(2,d.points.length);
+const measured=d.points.filter(p=>p.ms>0),n=Math.max(2,...d.points.slice(-1).map(p=>p.n));
 const line=(label,y,color)=>({type:'line',label,data:[{x:.5,y},{x:n+.5,y}],borderColor:color,borderDash:[6,4],borderWidth:2,pointRadius:0,pointStyle:'line'});
 const good=measured.filter(p=>p.reason==='accepted'),other=measured.filter(p=>p.reason!=='accepted');
 const dots=(label,points,color,style)=>({type:'scatter',label,data:points.map(p=>({x:p.n,y:p.ms,p})),backgroundColor:color,borderColor:color,pointStyle:style,pointRadius:6,pointHoverRadius:8});

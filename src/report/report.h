@@ -10,5 +10,6 @@
 namespace forge {
 // chart_js: text of chart.min.js; empty: the page says that the chart is missing and shows a table.
 Result<std::string> render_report(const std::vector<Event>&, const std::string& chart_js);
+Result<std::string> render_journal(const fs::path& journal, const std::string& chart_js);  // never in memory as a whole
 Result<std::string> find_chart_js();  // Debian's libjs-chart.js; not_found names the package
 }  // namespace forge

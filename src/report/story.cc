@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "util/text.h"
 
@@ -43,6 +44,25 @@ Point read_point(const Json& request, const Json& response) {
   return p;
 }
 
+// The list grows by half of its bound before it is cut back, so that cutting is rare. keep_first: so many stay at the front.
+template <class T>
+void bound(std::vector<T>& list, std::size_t most, std::size_t keep_first, std::size_t& left_out) {
+  if (list.size() < most + most / 2) return;
+  const std::size_t out = list.size() - most;
+  const auto from = list.begin() + static_cast<std::ptrdiff_t>(keep_first);
+  list.erase(from, from + static_cast<std::ptrdiff_t>(out));
+  left_out += out;
+}
+
+// Whether a story tells anything of this type; an agent's turns, most of a long run, need not even be parsed.
+bool is_told(const std::string& type) {
+  static const std::set<std::string> kTold = {"run.start",         "gate.open",           "gate.floor", "gate.analyse",
+                                              "gate.confirm",      "gate.against_expert", "run.end",    "branch.end",
+                                              "branch.start",      "milestone.start",     "plan",       "knowledge.retrieve",
+                                              "knowledge.adopted", "knowledge.uses",      "gate.submit"};
+  return kTold.contains(type);
+}
+
 }  // namespace
 
 EntryUse& Story::entry(const std::string& id) {
@@ -51,9 +71,25 @@ EntryUse& Story::entry(const std::string& id) {
   return entries.emplace_back(id, EntryUse{}).second;
 }
 
+void Story::add_point(Point p) {
+  p.n = ++hand_ins;
+  p.record = p.reason == "accepted" && p.seconds > 0 &&
+             (m_best_seconds <= 0 || p.speedup > m_best_speedup || (p.speedup <= 0 && p.seconds < m_best_seconds));
+  if (p.record) m_best_speedup = p.speedup, m_best_seconds = p.seconds;
+  points.push_back(std::move(p));
+  if (points.size() <= kMostPoints) return;
+  for (;; m_stride *= 2) {
+    const auto newest = points.end() - static_cast<std::ptrdiff_t>(kMostPoints / 4);
+    points.erase(std::remove_if(points.begin(), newest, [&](const Point& o) { return !o.record && (o.n - 1) % m_stride != 0; }), newest);
+    if (points.size() <= kMostPoints / 4 * 3 || m_stride > hand_ins) return;  // beyond the last: only records are left
+  }
+}
+
 void Story::add(const Event& e) {
+  if (events++ == 0) first_type = e.type;
+  last_type = e.type, last_time = e.time;
+  if (!is_told(e.type)) return;
   const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
-  ++events, last_type = e.type, last_time = e.time;
   if (e.type == "run.start") start = request;
   if (e.type == "gate.open") open = response;
   if (e.type == "gate.floor") floor = response;
@@ -83,15 +119,17 @@ void Story::add(const Event& e) {
       if (text_of(field(u, "use")) == "implemented") entry(text_of(field(u, "entry"))).implemented = true;
   if (e.type == "gate.submit") {
     Point p = read_point(request, response);
-    p.n = static_cast<int>(points.size()) + 1;
     ++reasons[p.reason];
     if (const Json& m = field(response, "mechanism"); m.is_object())
       mechanisms.emplace_back(fmt::format("r{} {} {}", p.revision, p.milestone, p.sha), m);
     for (const char* part : {"build", "admit", "correctness", "timing", "total"})
       gate_seconds[part] += number_of(field(field(response, "times"), part));
     verdict_seconds.push_back(number_of(field(field(response, "times"), "total")) - number_of(field(field(response, "times"), "waited")));
-    points.push_back(std::move(p));
+    add_point(std::move(p));
   }
+  bound(plans, kMostPlans, 1, plans_left_out);
+  bound(branches, kMostPlans, 1, branches_left_out);
+  bound(mechanisms, kMostMechanisms, 0, mechanisms_left_out);
 }
 
 const Point* Story::best() const {

@@ -23,6 +23,7 @@ struct Point {  // a hand-in
   std::string label, milestone, reason, detail, sha;
   int revision = 0;
   double seconds = 0, speedup = 0, low = 0, high = 0;
+  bool record = false;  // the best so far when it came
 };
 
 struct EntryUse {
@@ -30,18 +31,24 @@ struct EntryUse {
   std::string state;  // on this device class, with the certified effect
 };
 
+// Of a long run the story keeps what a page can show: it is bounded, whatever the journal's length.
 struct Story {
+  static constexpr std::size_t kMostPoints = 2000;      // then the older ones are thinned evenly; records and the newest stay
+  static constexpr std::size_t kMostMechanisms = 1000;  // the newest
+  static constexpr std::size_t kMostPlans = 200;        // the first and the newest; branches likewise
+
   Json start, open, floor, analysis, confirm, direct, end;
   std::vector<Json> plans, branches;
-  std::vector<Point> points;
+  std::vector<Point> points;                             // of hand_ins in all
   std::vector<std::pair<std::string, Json>> mechanisms;  // milestone, result
   std::map<std::string, int> reasons;
   std::map<std::string, double> gate_seconds;  // build, admit, correctness, timing
   std::vector<double> verdict_seconds;
   std::vector<std::pair<std::string, EntryUse>> entries;  // in the order in which they came up
   // Where the run is now.
-  int events = 0, revision = 0;
-  std::string milestone, milestone_title, last_type, last_time;
+  int events = 0, hand_ins = 0, revision = 0;
+  std::size_t plans_left_out = 0, branches_left_out = 0, mechanisms_left_out = 0;
+  std::string milestone, milestone_title, first_type, last_type, last_time;
 
   void add(const Event&);
   std::string operator_name() const { return text_of(field(field(start, "task"), "operator")); }
@@ -50,6 +57,9 @@ struct Story {
 
  private:
   EntryUse& entry(const std::string& id);
+  void add_point(Point);
+  double m_best_speedup = 0, m_best_seconds = 0;  // of best(); no seconds: none yet
+  int m_stride = 1;                               // of the older points, every so manieth is kept
 };
 
 enum class RunState { running, finished, interrupted };

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "report/page.h"
+#include "report/story.h"
 
 namespace forge {
 namespace {
@@ -41,6 +44,46 @@ TEST(Report, NothingIsFetched) {
   const auto html = render_report(small_run(), "");
   for (const char* text : {"src=", "http://", "https://", "@import"}) EXPECT_EQ(html->find(text), std::string::npos) << text;
   EXPECT_NE(html->find("libjs-chart.js"), std::string::npos) << "a missing chart must be said";
+}
+
+TEST(Report, ALongRunIsThinnedButKeepsItsRecordsAndTheNewest) {
+  Story s;
+  constexpr int kHandIns = 30'000;
+  for (int n = 1; n <= kHandIns; ++n) {
+    const double speedup = n % 1000 == 0 ? 1 + n / 1e5 : 0.5;  // every thousandth is a new best
+    Event e = small_run()[3];
+    e.response = R"({"reason":"accepted","mechanism":{"ok":true,"found":[]},"measurement":{"seconds":)" + std::to_string(0.01 / speedup) +
+                 R"(,"pairs":[{"against":"reference","speedup":{"mid":)" + std::to_string(speedup) + "}}]}}";
+    s.add(e);
+    ASSERT_LE(s.points.size(), Story::kMostPoints) << n;
+    ASSERT_EQ(s.points.back().n, n);
+  }
+  EXPECT_EQ(s.hand_ins, kHandIns);
+  EXPECT_EQ(s.reasons.at("accepted"), kHandIns);
+  EXPECT_EQ(s.best()->n, kHandIns);
+  int records = 0, widest = 0;
+  for (std::size_t i = 0; i < s.points.size(); ++i) {
+    records += s.points[i].record;
+    if (i > 0) widest = std::max(widest, s.points[i].n - s.points[i - 1].n);
+  }
+  EXPECT_EQ(records, 31) << "the first and every thousandth";
+  EXPECT_LE(widest, 64) << "the rest is an even choice";
+  EXPECT_LE(s.mechanisms.size(), 2 * Story::kMostMechanisms);
+  EXPECT_EQ(s.mechanisms.size() + s.mechanisms_left_out, std::size_t(kHandIns));
+  const std::string table = story_sections(s, "", false)[2].second;
+  EXPECT_NE(table.find(std::to_string(kHandIns - s.points.size()) + " more hand-ins"), std::string::npos);
+}
+
+TEST(Report, FromTheFileItIsTheSamePage) {
+  const TempDir dir = std::move(*TempDir::make("report"));
+  const fs::path file = dir.path() / "journal.jsonl";
+  {
+    Journal j = std::move(*Journal::open(file, Journal::Mode::create));
+    for (const Event& e : small_run()) ASSERT_TRUE(j.step(e.type, e.request, [&] { return Result<std::string>(e.response); }));
+  }
+  const auto page = render_journal(file, "");
+  ASSERT_TRUE(page) << page.error().text();
+  EXPECT_EQ(*page, *render_report(*read_journal(file), ""));
 }
 
 TEST(Report, AnEmptyJournalIsAnError) { EXPECT_EQ(render_report({}, "").error().code, Code::bad_input); }
