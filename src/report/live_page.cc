@@ -39,7 +39,7 @@ table:not([class]) td:nth-child(n+3):not(.short){min-width:24rem}.narrow td:empt
 const char* const kLiveCode = R"((function(){
 'use strict';
 const body=document.body,main=document.querySelector('main'),status=document.getElementById('status');
-const every=Number(body.dataset.every),seen=new WeakMap();let version='',last='',drawn='',failures=0;
+const every=Number(body.dataset.every),seen=new WeakMap();let version='',last='',drawn='',trouble='',failures=0;
 function node(tag,id){const e=document.createElement(tag);e.id=id;return e;}
 function draw(data){const at=document.getElementById('chart');if(!at||!data)return;
 const now=JSON.stringify(data);if(now===drawn)return;drawn=now;
@@ -60,10 +60,11 @@ function say(){
 const ago=last?Math.max(0,Math.round((Date.now()-Date.parse(last))/1000)):0;
 const when=!last?'':ago<120?ago+' s ago':last.replace('T',' ').replace('Z',' UTC');
 status.className=failures?'lost':'';
-status.textContent=failures?'forge serve does not answer; this is what it showed last':(when?'last event '+when+'; ':'')+'followed live';}
+status.textContent=failures?trouble+'; below is what was shown last':(when?'last event '+when+'; ':'')+'followed live';}
 async function look(){
-try{const r=await fetch(body.dataset.source,{cache:'no-cache'});if(!r.ok)throw new Error(r.status);show(await r.json());failures=0;}
-catch(e){failures++;}
+try{const r=await fetch(body.dataset.source,{cache:'no-cache'}),d=await r.json();
+if(r.ok){show(d);failures=0;}else{trouble=d.error;failures++;}}
+catch(e){trouble='forge serve does not answer';failures++;}
 say();setTimeout(look,(document.hidden?5:1)*every*Math.min(8,1+failures));}
 document.addEventListener('visibilitychange',say);look();
 })();

@@ -15,10 +15,16 @@ namespace forge {
 
 namespace {
 
-// A run's id begins with its operator, which stands beside it.
-std::string link_to_run(const std::string& id, const std::string& operator_name) {
-  const std::string shown = id.starts_with(operator_name + "-") ? id.substr(operator_name.size() + 1) : id;
-  return fmt::format("<a href=\"/run/{}\">{}</a>", escape_html(id), escape_html(shown));
+// "softmax_f32-20261130-014405-3f2a" -> its operator, which a run that was killed at once has nowhere else, and what stands after it.
+std::pair<std::string, std::string> split_run_id(const std::string& id) {
+  std::size_t dash = id.size();
+  for (int i = 0; i < 3 && dash != std::string::npos; ++i) dash = dash == 0 ? std::string::npos : id.rfind('-', dash - 1);
+  if (dash == std::string::npos || dash == 0) return {"", id};
+  return {id.substr(0, dash), id.substr(dash + 1)};
+}
+
+std::string link_to_run(const std::string& id) {
+  return fmt::format("<a href=\"/run/{}\">{}</a>", escape_html(id), escape_html(split_run_id(id).second));
 }
 
 // Cells are HTML here, as runs are links; all but the caller's own marks is escaped by him.
@@ -53,7 +59,7 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
   std::vector<std::vector<std::string>> rows;
   for (const RunRow& r : runs) {
     const std::string state = r.state == "interrupted" && is_written(r.id) ? "running" : r.state;
-    rows.push_back({escape_html(r.operator_name), link_to_run(r.id, r.operator_name),
+    rows.push_back({escape_html(r.operator_name.empty() ? split_run_id(r.id).first : r.operator_name), link_to_run(r.id),
                     fmt::format("<span class=\"{}\">{}</span>", state == "running" ? "good" : "", escape_html(state)),
                     fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}x", r.best_speedup) : "-",
                     escape_html(r.verdict), escape_html(r.stop), when(r.started), escape_html(r.target), escape_html(r.reference)});
@@ -102,7 +108,7 @@ Result<Overview> lineages_overview(const Vault& vault) {
       rows.push_back({fmt::format("gen{}", g.number), escape_html(g.id.substr(0, 12)),
                       fmt::format("<span class=\"{}\">{}</span>", state == "promoted" ? "good" : "", state),
                       escape_html(g.parent.substr(0, 20)), t ? interval_text(t->speedup) : "-", t ? name(t->comparison) : "-",
-                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", g.run_id.empty() ? "-" : link_to_run(g.run_id, op),
+                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", g.run_id.empty() ? "-" : link_to_run(g.run_id),
                       escape_html(join(g.adopted, " "))});
       o.facts["generations"].push_back({{"operator", op},
                                         {"target", target},

@@ -145,6 +145,17 @@ TEST_F(SiteTest, ADamagedJournalIsSaidAndTheOtherRunsStay) {
   EXPECT_EQ(all["runs"][0]["state"], "running");
 }
 
+TEST_F(SiteTest, ARunKilledAtOnceIsListedByItsName) {
+  ASSERT_TRUE(Journal::open(run_folder("gemm_f32-20261130-014405-3f2a") / "journal.jsonl", Journal::Mode::create));
+  ASSERT_TRUE(Journal::open(run_folder("odd") / "journal.jsonl", Journal::Mode::create));
+  Site site = open();
+  const std::string page = get(site, "/").body;
+  EXPECT_NE(page.find(">gemm_f32</td>"), std::string::npos);
+  EXPECT_NE(page.find("<a href=\"/run/gemm_f32-20261130-014405-3f2a\">20261130-014405-3f2a</a>"), std::string::npos);
+  EXPECT_NE(page.find("<a href=\"/run/odd\">odd</a>"), std::string::npos);
+  EXPECT_EQ(get(site, "/run/odd").status, 200) << "a run without an event yet";
+}
+
 TEST_F(SiteTest, TheMatrixCountsEveryKindOfUse) {
   ASSERT_TRUE(record_uses(m_home.path(), {{"nt-stores", "softmax_f32", "r1", "", Use::retrieved},
                                           {"nt-stores", "softmax_f32", "r2", "", Use::retrieved},
