@@ -12,6 +12,7 @@
 #include "cli/table.h"
 #include "gate/catalog.h"
 #include "gate/gate.h"
+#include "report/overview.h"
 #include "util/progress.h"
 #include "util/text.h"
 #include "vault/vault.h"
@@ -168,9 +169,10 @@ int promote(Context& c, const PackageFlags& f) {
 int lineage(Context& c, const PackageFlags& f) {
   auto vault = Vault::open(c.paths.home);
   if (!vault) return c.fail(vault.error());
-  const auto sealed = vault->all();
+  const auto sealed = sealed_kernels(*vault);
   if (!sealed) return c.fail(sealed.error());
-  if (!f.op.empty() && std::none_of(sealed->begin(), sealed->end(), [&](const Generation& g) { return g.operator_name == f.op; })) {
+  if (!f.op.empty() &&
+      std::none_of(sealed->begin(), sealed->end(), [&](const ShownGeneration& g) { return g.generation.operator_name == f.op; })) {
     // Nothing is sealed for it: that is an answer for an operator, and a slip of the pen for any other name.
     if (const auto known = load_operator(c.paths, f.op, ""); !known && known.error().code == Code::not_found) {
       const auto names = operator_names(c.paths);
@@ -179,40 +181,24 @@ int lineage(Context& c, const PackageFlags& f) {
   }
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
-  std::vector<std::string> done;
-  for (const Generation& g : *sealed) {
-    if ((!f.op.empty() && g.operator_name != f.op) || (!f.target.empty() && g.target != f.target)) continue;
-    const std::string chain = g.operator_name + " " + g.target;
-    if (std::find(done.begin(), done.end(), chain) != done.end()) continue;
-    done.push_back(chain);
-    const auto line = vault->lineage(g.operator_name, g.target);
-    if (!line) return c.fail(line.error());
-    const auto head = vault->promoted(g.operator_name, g.target);
-    if (!head) return c.fail(head.error());
-    // The chain, then what was sealed beside it.
-    std::vector<Generation> shown = *line;
-    for (const Generation& other : *sealed)
-      if (other.operator_name == g.operator_name && other.target == g.target &&
-          std::none_of(line->begin(), line->end(), [&](const Generation& k) { return k.id == other.id; }))
-        shown.push_back(other);
-    for (const Generation& k : shown) {
-      const std::string state = *head && (*head)->id == k.id ? "promoted" : "sealed";
-      const PairedTiming* t = find_pairing(k.verdict, "reference");
-      rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), state, k.parent.substr(0, 20),
-                      t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
-                      k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});
-      document.push_back({{"operator", k.operator_name},
-                          {"target", k.target},
-                          {"number", k.number},
-                          {"id", k.id},
-                          {"state", state},
-                          {"parent", k.parent},
-                          {"against_parent", t ? to_json_value(*t) : Json()},
-                          {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()},
-                          {"expert", k.expert},
-                          {"adopted", k.adopted},
-                          {"run", k.run_id}});
-    }
+  for (const auto& [k, promoted, in_line] : *sealed) {
+    if ((!f.op.empty() && k.operator_name != f.op) || (!f.target.empty() && k.target != f.target)) continue;
+    const std::string state = promoted ? "promoted" : "sealed";
+    const PairedTiming* t = find_pairing(k.verdict, "reference");
+    rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), state, k.parent.substr(0, 20),
+                    t ? format_interval(t->speedup) : "-", t ? name(t->comparison) : "-",
+                    k.against_expert ? format_interval(k.against_expert->speedup) : "-", join(k.adopted, " ")});
+    document.push_back({{"operator", k.operator_name},
+                        {"target", k.target},
+                        {"number", k.number},
+                        {"id", k.id},
+                        {"state", state},
+                        {"parent", k.parent},
+                        {"against_parent", t ? to_json_value(*t) : Json()},
+                        {"against_expert", k.against_expert ? to_json_value(*k.against_expert) : Json()},
+                        {"expert", k.expert},
+                        {"adopted", k.adopted},
+                        {"run", k.run_id}});
   }
   if (rows.empty())
     c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");

@@ -85,50 +85,58 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
   return o;
 }
 
-Result<Overview> lineages_overview(const Vault& vault) {
+Result<std::vector<ShownGeneration>> sealed_kernels(const Vault& vault) {
   FORGE_TRY_ASSIGN(const std::vector<Generation> sealed, vault.all());
-  Overview o;
-  o.title = "ForgeKernel: lineages";
-  o.facts["generations"] = Json::array();
+  std::vector<ShownGeneration> out;
   std::set<std::pair<std::string, std::string>> chains;
   for (const Generation& g : sealed) chains.emplace(g.operator_name, g.target);
   for (const auto& [op, target] : chains) {
-    FORGE_TRY_ASSIGN(std::vector<Generation> shown, vault.lineage(op, target));
+    FORGE_TRY_ASSIGN(const std::vector<Generation> line, vault.lineage(op, target));
     FORGE_TRY_ASSIGN(const std::optional<Generation> head, vault.promoted(op, target));
-    const std::size_t chain = shown.size();  // then what was sealed beside it
+    for (const Generation& g : line) out.push_back({.generation = g, .promoted = head && head->id == g.id, .in_line = true});
     for (const Generation& g : sealed)
       if (g.operator_name == op && g.target == target &&
-          std::none_of(shown.begin(), shown.end(), [&](const Generation& k) { return k.id == g.id; }))
-        shown.push_back(g);
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      const Generation& g = shown[i];
-      const std::string state = head && head->id == g.id ? "promoted" : i < chain ? "in the line" : "beside it";
-      const PairedTiming* t = find_pairing(g.verdict, "reference");
-      rows.push_back({fmt::format("gen{}", g.number), escape_html(g.id.substr(0, 12)),
-                      fmt::format("<span class=\"{}\">{}</span>", state == "promoted" ? "good" : "", state),
-                      escape_html(g.parent.substr(0, 20)), t ? interval_text(t->speedup) : "-", t ? name(t->comparison) : "-",
-                      g.against_expert ? interval_text(g.against_expert->speedup) : "-", g.run_id.empty() ? "-" : link_to_run(g.run_id),
-                      escape_html(join(g.adopted, " "))});
-      o.facts["generations"].push_back({{"operator", op},
-                                        {"target", target},
-                                        {"number", g.number},
-                                        {"id", g.id},
-                                        {"state", state},
-                                        {"parent", g.parent},
-                                        {"against_parent", t ? to_json_value(t->speedup) : Json()},
-                                        {"against_expert", g.against_expert ? to_json_value(g.against_expert->speedup) : Json()},
-                                        {"adopted", g.adopted},
-                                        {"run", g.run_id}});
-    }
-    o.sections.emplace_back(op + " on " + target, raw_table({"generation", "id", "state", "built against", "against it [95 %]", "verdict",
-                                                             "against the expert [95 %]", "run", "adopted"},
-                                                            rows, "narrow"));
+          std::none_of(line.begin(), line.end(), [&](const Generation& k) { return k.id == g.id; }))
+        out.push_back({.generation = g, .promoted = head && head->id == g.id});
   }
-  if (o.sections.empty())
-    o.sections.emplace_back("Lineages", "<p>nothing was sealed yet; `forge run` or `forge evolve` makes generations</p>");
-  else
-    o.sections.insert(o.sections.begin(), {"Lineages", fmt::format("<p>{} sealed kernels in {} lines</p>", sealed.size(), chains.size())});
+  return out;
+}
+
+Result<Overview> lineages_overview(const Vault& vault) {
+  FORGE_TRY_ASSIGN(const std::vector<ShownGeneration> kernels, sealed_kernels(vault));
+  Overview o;
+  o.title = "ForgeKernel: lineages";
+  o.facts["generations"] = Json::array();
+  std::vector<std::pair<std::string, std::vector<std::vector<std::string>>>> tables;
+  for (const auto& [g, promoted, in_line] : kernels) {
+    const std::string chain = g.operator_name + " on " + g.target, state = promoted ? "promoted" : in_line ? "in the line" : "beside it";
+    if (tables.empty() || tables.back().first != chain) tables.emplace_back(chain, std::vector<std::vector<std::string>>{});
+    const PairedTiming* t = find_pairing(g.verdict, "reference");
+    tables.back().second.push_back({fmt::format("gen{}", g.number), escape_html(g.id.substr(0, 12)),
+                                    fmt::format("<span class=\"{}\">{}</span>", promoted ? "good" : "", state),
+                                    escape_html(g.parent.substr(0, 20)), t ? interval_text(t->speedup) : "-", t ? name(t->comparison) : "-",
+                                    g.against_expert ? interval_text(g.against_expert->speedup) : "-",
+                                    g.run_id.empty() ? "-" : link_to_run(g.run_id), escape_html(join(g.adopted, " "))});
+    o.facts["generations"].push_back({{"operator", g.operator_name},
+                                      {"target", g.target},
+                                      {"number", g.number},
+                                      {"id", g.id},
+                                      {"state", state},
+                                      {"parent", g.parent},
+                                      {"against_parent", t ? to_json_value(t->speedup) : Json()},
+                                      {"against_expert", g.against_expert ? to_json_value(g.against_expert->speedup) : Json()},
+                                      {"adopted", g.adopted},
+                                      {"run", g.run_id}});
+  }
+  if (tables.empty()) {
+    o.sections = {{"Lineages", "<p>nothing was sealed yet; `forge run` or `forge evolve` makes generations</p>"}};
+    return o;
+  }
+  o.sections = {{"Lineages", fmt::format("<p>{} sealed kernels in {} lines</p>", kernels.size(), tables.size())}};
+  for (const auto& [chain, rows] : tables)
+    o.sections.emplace_back(chain, raw_table({"generation", "id", "state", "built against", "against it [95 %]", "verdict",
+                                              "against the expert [95 %]", "run", "adopted"},
+                                             rows, "narrow"));
   return o;
 }
 

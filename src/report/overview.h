@@ -11,6 +11,13 @@
 
 namespace forge {
 
+// Every sealed kernel, by operator and target: the chain of generations, then what was sealed beside it.
+struct ShownGeneration {
+  Generation generation;
+  bool promoted = false, in_line = false;
+};
+Result<std::vector<ShownGeneration>> sealed_kernels(const Vault&);
+
 struct Overview {
   std::string title;
   Json facts;  // an object
