@@ -39,5 +39,5 @@ done
 stopped INT --json suite cpu -o "$work/suite.json"
 jq -e '.ended and (.runs | type == "array") and .machine' "$work/out" >/dev/null || failed "a stopped suite printed no document"
 jq -e '.ended' "$work/suite.json" >/dev/null || failed "a stopped suite wrote no document"
-stopped INT selftest admission --operator softmax_f32
+stopped INT selftest admission
 echo "stop: 4 commands, exit 4 each"

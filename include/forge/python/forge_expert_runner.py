@@ -21,7 +21,7 @@ from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_ubyte, c_uin
 
 # ---- messages: src/runner/protocol.h and src/runner/cuda_protocol.h; every field at its natural alignment ----
 
-MAGIC, VERSION = 0x52475246, 3
+MAGIC, VERSION = 0x52475246, 4
 LARGEST = 24 * 1024
 HELLO, LOAD, READY, GO, PROFILE, IMPORT, FORGET, PREPARE, BATCH = 1, 2, 4, 5, 6, 7, 8, 9, 10
 REPLY, SAMPLES, PLACED, DONE = 16, 18, 20, 21
@@ -46,6 +46,7 @@ Reply = _message("Reply", _HEADER, ("outcome", c_uint32), ("features", c_uint32)
 Mapping = _message("Mapping", ("name", c_char * 96), ("samples", c_uint32))
 HotCode = _message("HotCode", ("address", c_uint64), ("bytes", c_uint32), ("samples", c_uint32), ("code", c_ubyte * 4096))
 Samples = _message("Samples", _HEADER, ("outcome", c_uint32), ("samples", c_uint32), ("mapping_count", c_uint32), ("hot_count", c_uint32),
+                   ("place_count", c_uint32), ("places", c_uint64 * 256),
                    ("mappings", Mapping * 48), ("hot", HotCode * 3), ("note", c_char * 256))
 Place = _message("Place", ("allocation", c_uint64), ("offset", c_uint64))
 CudaImport = _message("CudaImport", _HEADER, ("allocation", c_uint64), ("bytes", c_uint64), ("writable", c_uint32), ("reserved", c_uint32))

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "build/build.h"
+#include "gate/catalog.h"
 
 namespace forge {
 namespace {
@@ -177,7 +178,8 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
     SCOPED_TRACE(e.id);
     if (fs::path(e.folder).parent_path().filename() != "cpu") continue;
     EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
-    const auto json = read_file(root / "operators" / e.probe_operator / "definition.json");
+    const Paths paths = with_probe_operators({.data = FORGE_SOURCE_DIR, .plugins = {}, .home = {}}, e.probe_operator);
+    const auto json = read_file(paths.data / "operators" / e.probe_operator / "definition.json");
     ASSERT_TRUE(json) << json.error().text();
     const Definition definition = *parse_definition(*json, "definition.json");
     const TargetSpec target = *find_target(e.probe_requires.empty() ? "cpu:x86-64-avx2" : "cpu:x86-64-avx512");
