@@ -122,7 +122,7 @@ function(forge_tests)
       add_executable(${layer}_tests ${tests})
       set_target_properties(${layer}_tests PROPERTIES UNITY_BUILD ${FORGE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
       target_link_libraries(${layer}_tests PRIVATE forge_${layer} GTest::gtest_main)
-      if(layer MATCHES "^(model|agents|evolve|cli)$")
+      if(layer MATCHES "^(knowledge|model|agents|evolve|cli)$")
         target_link_libraries(${layer}_tests PRIVATE test_support)
       endif()
       target_compile_options(${layer}_tests PRIVATE -O0)  # what is tested is optimised; the tests themselves only cost compile time

@@ -98,11 +98,11 @@ int show(Context& c, const std::string& id) {
                         .fix = near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near)});
   }
   c.out(fmt::format("{}: {}\n\n{}\n", e->id, e->title, e->mechanism));
-  if (!e->applies.empty()) c.out("applies when  " + e->applies.text);
+  if (!e->applies.text.empty()) c.out("applies when  " + e->applies.text);
   for (const std::string& s : e->symptoms) c.out("symptom       " + s);
   for (const std::string& s : e->limitations) c.out("limitation    " + s);
   for (const Advice& a : e->advice)
-    c.out(fmt::format("advice        {} = {}{}: {}", a.decision, a.value, a.when.empty() ? "" : " when " + a.when.text, a.because));
+    c.out(fmt::format("advice        {} = {}{}: {}", a.decision, a.value, a.when.text.empty() ? "" : " when " + a.when.text, a.because));
   for (const SignatureTerm& t : e->signature.all)
     c.out(fmt::format("signature     {}{}{} in {}: {}", t.mnemonic, t.operand.empty() ? "" : " ", t.operand, name(t.scope), count_text(t)));
   for (const Certification& k : e->evidence)

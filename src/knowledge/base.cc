@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading, search and retrieval. The base is read whole: an entry is a few hundred bytes and retrieval looks at every one.
+// Loading, search and retrieval. The base is read whole; retrieval looks at every entry, but at a few bytes of it only.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <set>
+#include <utility>
 
+#include "knowledge/conditions.h"
 #include "knowledge/knowledge.h"
 #include "util/text.h"
 
@@ -44,13 +48,44 @@ Result<Entry> read_entry_folder(const fs::path& folder) {
   return entry;
 }
 
-bool holds(const Expr& condition, const Names& names) {
-  if (condition.empty()) return true;
-  const auto value = evaluate(condition, names);  // a name that is unknown here makes it false (docs/formats/entry.md)
-  return value && *value != 0;
-}
-
 }  // namespace
+
+// What retrieval asks of an entry, side by side, so that it looks at a few bytes of those that do not fit.
+struct KnowledgeBase::Index {
+  struct Certified {
+    std::uint32_t device_class = 0;
+    EntryState outcome = EntryState::proposed;
+    bool applicable = true;
+    double effect = 1;
+  };
+  struct Row {
+    std::uint32_t targets = 0, applies = 0;
+    std::uint32_t advice_end = 0, certified_end = 0;  // they begin where those of the row before end
+    bool retired = false;
+  };
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> advice;  // conditions
+  std::vector<Certified> certified;
+  std::vector<std::vector<std::string>> targets;  // distinct lists of globs
+  std::map<std::vector<std::string>, std::uint32_t> target_ids;
+  std::map<std::string, std::uint32_t> class_ids;
+  Conditions conditions;
+
+  void add(const Entry& e) {
+    const auto [list, is_new] = target_ids.emplace(e.targets, static_cast<std::uint32_t>(targets.size()));
+    if (is_new) targets.push_back(e.targets);
+    for (const Advice& a : e.advice) advice.push_back(conditions.add(a.when));
+    for (const Certification& c : e.evidence) {
+      const auto id = class_ids.emplace(c.device_class, static_cast<std::uint32_t>(class_ids.size())).first->second;
+      certified.push_back({.device_class = id, .outcome = c.outcome, .applicable = c.applicable, .effect = c.effect.mid});
+    }
+    rows.push_back({.targets = list->second,
+                    .applies = conditions.add(e.applies),
+                    .advice_end = static_cast<std::uint32_t>(advice.size()),
+                    .certified_end = static_cast<std::uint32_t>(certified.size()),
+                    .retired = e.retired});
+  }
+};
 
 Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
   KnowledgeBase base;
@@ -66,12 +101,20 @@ Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
       if (entry.is_directory()) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
+  auto index = std::make_shared<Index>();
+  base.m_entries.reserve(folders.size());
   for (const fs::path& f : folders) {
     FORGE_TRY_ASSIGN(Entry entry, read_entry_folder(f));
     if (!ids.insert(entry.id).second)
       return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
-    base.m_entries.push_back(std::move(entry));
+    index->add(entry);
+    const auto text_only = [](Expr& e) { e.nodes = {}; };
+    text_only(entry.applies);
+    for (Advice& a : entry.advice) text_only(a.when);
+    base.m_entries.push_back(std::as_const(entry));  // a copy has no room to spare, what was parsed has
   }
+  index->conditions.finish();
+  base.m_index = std::move(index);
   return base;
 }
 
@@ -86,10 +129,24 @@ std::vector<const Entry*> KnowledgeBase::search(const std::string& words) const 
   for (const std::string& w : split(lower(words), ' '))
     if (!w.empty()) wanted.push_back(w);
   std::vector<std::pair<int, const Entry*>> ranked;
+  std::string title, body;  // one place for all entries. A word has no blank, so it is found within one text or not at all
+  const auto add = [](std::string& to, const std::string& text) {
+    const std::size_t at = to.size();
+    to.resize(at + text.size() + 1, ' ');
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      to[at + i] = static_cast<char>(c + (static_cast<unsigned char>(c - 'A') < 26 ? 32 : 0));
+    }
+  };
+  const auto has = [](const std::string& text, const std::string& word) {
+    return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+  };
   for (const Entry& e : m_entries) {
-    const std::string title = lower(e.id + " " + e.title), body = lower(e.mechanism + " " + join(e.symptoms, " "));
+    title.clear(), body.clear();
+    add(title, e.id), add(title, e.title), add(body, e.mechanism);
+    for (const std::string& s : e.symptoms) add(body, s);
     int score = 0;
-    for (const std::string& w : wanted) score += (title.find(w) != std::string::npos ? 2 : 0) + (body.find(w) != std::string::npos ? 1 : 0);
+    for (const std::string& w : wanted) score += (has(title, w) ? 2 : 0) + (has(body, w) ? 1 : 0);
     if (score > 0) ranked.emplace_back(-score, &e);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -115,27 +172,55 @@ Names knowledge_names(const Definition& definition, const TaskFile& task, const 
 }
 
 std::vector<Retrieved> retrieve(const KnowledgeBase& base, const Machine& machine, const Names& names) {
+  struct Fit {
+    std::uint32_t entry;
+    EntryState state;
+    double effect;
+  };
   std::vector<Retrieved> out;
-  for (const Entry& e : base.entries()) {
-    Retrieved r{.entry = e, .state = state_on(e, machine.device_class), .effect = 1, .advice = {}};
-    if (r.state == EntryState::retired || r.state == EntryState::refuted) continue;
-    const bool target_fits =
-        std::any_of(e.targets.begin(), e.targets.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); });
-    if (!target_fits || !holds(e.applies, names)) continue;
-    for (const Certification& c : e.evidence) {
-      if (c.device_class != machine.device_class) continue;
-      if (!c.applicable)
-        r.state = EntryState::proposed;
-      else if (r.state == EntryState::certified)
-        r.effect = c.effect.mid;
+  if (!base.m_index) return out;
+  const KnowledgeBase::Index& index = *base.m_index;
+  Conditions::Asked asked(index.conditions, names);
+  std::vector<char> fits_target;
+  for (const auto& globs : index.targets)
+    fits_target.push_back(
+        std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, machine.target.name); }));
+  const auto known = index.class_ids.find(machine.device_class);
+  const std::uint32_t here = known == index.class_ids.end() ? ~std::uint32_t{0} : known->second;
+
+  std::vector<Fit> fits;
+  std::uint32_t first = 0;  // certification of this row
+  for (std::uint32_t i = 0; i < index.rows.size(); ++i) {
+    const auto& row = index.rows[i];
+    const std::uint32_t from = std::exchange(first, row.certified_end);
+    if (row.retired || !fits_target[row.targets]) continue;
+    Fit fit{.entry = i, .state = EntryState::proposed, .effect = 1};
+    std::uint32_t c = from;
+    while (c < row.certified_end && index.certified[c].device_class != here) ++c;
+    if (c < row.certified_end) fit.state = index.certified[c].outcome;
+    if (fit.state == EntryState::retired || fit.state == EntryState::refuted || !asked.holds(row.applies)) continue;
+    for (; c < row.certified_end; ++c) {
+      const auto& one = index.certified[c];
+      if (one.device_class != here) continue;
+      if (!one.applicable)
+        fit.state = EntryState::proposed;
+      else if (fit.state == EntryState::certified)
+        fit.effect = one.effect;
     }
-    for (const Advice& a : e.advice)
-      if (holds(a.when, names)) r.advice.push_back(a);
-    out.push_back(std::move(r));
+    fits.push_back(fit);
   }
-  std::stable_sort(out.begin(), out.end(), [](const Retrieved& a, const Retrieved& b) {
-    return a.effect != b.effect ? a.effect > b.effect : a.entry.id < b.entry.id;
+  const std::vector<Entry>& entries = base.entries();
+  std::stable_sort(fits.begin(), fits.end(), [&](const Fit& a, const Fit& b) {
+    return a.effect != b.effect ? a.effect > b.effect : entries[a.entry].id < entries[b.entry].id;
   });
+  out.reserve(fits.size());
+  for (const Fit& fit : fits) {
+    const Entry& e = entries[fit.entry];
+    Retrieved& r = out.emplace_back(Retrieved{.entry = e, .state = fit.state, .effect = fit.effect, .advice = {}});
+    const std::uint32_t advice = fit.entry == 0 ? 0 : index.rows[fit.entry - 1].advice_end;
+    for (std::uint32_t i = 0; i < e.advice.size(); ++i)
+      if (asked.holds(index.advice[advice + i])) r.advice.push_back(e.advice[i]);
+  }
   return out;
 }
 

@@ -2,6 +2,7 @@
 // The knowledge base: entries as folders, retrieved by what applies here, certified by probes through the gate's paired path,
 // and a ledger of who retrieved, cited, implemented and adopted what. Format: docs/formats/entry.md.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@
 
 namespace forge {
 
+struct Retrieved;
+
+// Of an entry in the base, `applies` and `when` have their text only: their trees, most of an entry's memory, are compiled into the
+// index that retrieve() asks. Immutable once loaded; copies share the index.
 class KnowledgeBase {
  public:
   static Result<KnowledgeBase> load(const fs::path& folder);  // knowledge/<target family>/<entry>/
@@ -23,7 +28,10 @@ class KnowledgeBase {
   std::vector<const Entry*> search(const std::string& words) const;  // for agents: title, mechanism, symptoms
 
  private:
+  friend std::vector<Retrieved> retrieve(const KnowledgeBase&, const Machine&, const Names&);
+  struct Index;
   std::vector<Entry> m_entries;
+  std::shared_ptr<const Index> m_index;  // null: of no entries
 };
 
 // Names for `applies` and `when`: the task's axes (timed), input_bytes output_bytes flops, the machine's properties, and the
