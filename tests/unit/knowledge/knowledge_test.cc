@@ -178,18 +178,28 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
     SCOPED_TRACE(e.id);
     if (fs::path(e.folder).parent_path().filename() != "cpu") continue;
     EXPECT_FALSE(e.mechanism.empty() || e.symptoms.empty() || e.limitations.empty() || e.origin.empty() || e.advice.empty());
-    const Paths paths = with_probe_operators({.data = FORGE_SOURCE_DIR, .plugins = {}, .home = {}}, e.probe_operator);
-    const auto json = read_file(paths.data / "operators" / e.probe_operator / "definition.json");
+    const Paths paths{.data = FORGE_SOURCE_DIR, .plugins = fs::path(FORGE_BINARY_DIR) / "plugins", .home = {}};
+    const Paths toys = with_probe_operators(paths, e.probe_operator);
+    const auto json = read_file(toys.data / "operators" / e.probe_operator / "definition.json");
     ASSERT_TRUE(json) << json.error().text();
     const Definition definition = *parse_definition(*json, "definition.json");
     const TargetSpec target = *find_target(e.probe_requires.empty() ? "cpu:x86-64-avx2" : "cpu:x86-64-avx512");
+    Machine machine;
+    machine.target = target;
+    machine.properties = {{"l1d_bytes", 32768},
+                          {"l2_bytes", 1 << 20},
+                          {"l3_bytes", 32 << 20},
+                          {"cores", 2},
+                          {"line_bytes", 64},
+                          {"page_bytes", 4096},
+                          {"vector_bits", target.vector_bits}};
     SignatureResult seen[2];
     int i = 0;
-    for (const char* side : {"baseline", "mechanism"}) {
-      KernelPackage package = *read_package_folder(fs::path(e.folder) / side);
-      package.plan_text.replace(package.plan_text.find("{{target}}"), 10, target.name);
-      const auto image = builder.build(package, definition, target);
-      ASSERT_TRUE(image) << side << ": " << image.error().detail << image.error().log;
+    for (const ProbeSide side : {ProbeSide::baseline, ProbeSide::mechanism}) {
+      const auto package = probe_package(e, side, paths, machine);
+      ASSERT_TRUE(package) << package.error().text();
+      const auto image = builder.build(*package, definition, target);
+      ASSERT_TRUE(image) << name(side) << ": " << image.error().detail << image.error().log;
       seen[i++] = check_signature(e.signature, *disassemble_object(image->bytes));
     }
     if (e.signature.empty()) continue;
