@@ -174,8 +174,7 @@ FORGE_BOTH inline std::uint64_t stored_bits(const Element& rule, double expected
 // The bound of a `scaled` or `relative` element, from its stored value.
 FORGE_BOTH inline double bound_of(const Element& rule, float value, double scale) {
   const double magnitude = fabs(static_cast<double>(value));
-  if (rule.kind == scaled)
-    return sum(sum(rule.absolute, product(rule.relative_part, magnitude)), product(rule.tolerance, scale));
+  if (rule.kind == scaled) return sum(sum(rule.absolute, product(rule.relative_part, magnitude)), product(rule.tolerance, scale));
   return sum(rule.absolute, product(rule.tolerance, magnitude));
 }
 // An infinite or NaN bound on a finite value would accept anything, or nothing.

@@ -21,7 +21,9 @@ extern "C" __global__ void __launch_bounds__(512) copy_pinned(const __grid_const
   asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < u64(a.n); i += u64(gridDim.x) * blockDim.x) {
     uint4 v;
-    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(a.x + i), "l"(policy));
+    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(a.x + i), "l"(policy));
     __stcs(a.y + i, v);
   }
 }
@@ -35,7 +37,9 @@ extern "C" __global__ void hang(const __grid_constant__ Args a) {
 }
 extern "C" __global__ void write_input(const __grid_constant__ Args a) { const_cast<uint4*>(a.x)[threadIdx.x] = uint4{1, 2, 3, 4}; }
 extern "C" __global__ void past_end(const __grid_constant__ Args a) { a.y[a.n + 64 + threadIdx.x] = uint4{1, 2, 3, 4}; }
-extern "C" __global__ void misaligned(const __grid_constant__ Args a) { *reinterpret_cast<uint4*>(reinterpret_cast<char*>(a.y) + 4) = a.x[0]; }
+extern "C" __global__ void misaligned(const __grid_constant__ Args a) {
+  *reinterpret_cast<uint4*>(reinterpret_cast<char*>(a.y) + 4) = a.x[0];
+}
 
 // Leaves tags in shared memory and says how many it found: y[block].x.
 extern "C" __global__ void __launch_bounds__(256) residue(const __grid_constant__ Args a) {

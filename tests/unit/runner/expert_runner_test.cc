@@ -201,7 +201,7 @@ TEST_F(ExpertTest, ProfileFindsGeneratedCode) {
   EXPECT_NE(p->hot_code[0].second.find("\x75\xfb\xc3"), std::string::npos);
   ASSERT_FALSE(p->hot_places.empty());
   EXPECT_EQ(p->hot_places[0], p->hot_code[0].first);  // a window starts at its first sample
-  ASSERT_TRUE((*runner)->call());  // still usable, and no timer left behind
+  ASSERT_TRUE((*runner)->call());                     // still usable, and no timer left behind
 }
 
 TEST_F(ExpertTest, AHangIsKilledAtTheDeadline) {

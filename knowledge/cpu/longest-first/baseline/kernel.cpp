@@ -40,7 +40,6 @@ extern "C" void tril(const forge_args* p, const forge_block* b) {
     }
     for (int half = 0; half < columns / 32; half++)
       for (int r = 0; r < R; r++)
-        for (int c = 0; c < VECTORS; c++)
-          *(V*)(p->y + ((long)(index / 8) * rows + r0 + r) * columns + half * 32 + c * W) = sum[half][r][c];
+        for (int c = 0; c < VECTORS; c++) *(V*)(p->y + ((long)(index / 8) * rows + r0 + r) * columns + half * 32 + c * W) = sum[half][r][c];
   }
 }

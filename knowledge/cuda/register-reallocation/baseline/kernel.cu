@@ -16,31 +16,31 @@ namespace {
 using u32 = unsigned;
 using u64 = unsigned long long;
 
-constexpr int BM = 128, BN = 256, BK = 64;   // a tile of C; BK halves are one 128-byte swizzle row
+constexpr int BM = 128, BN = 256, BK = 64;  // a tile of C; BK halves are one 128-byte swizzle row
 constexpr int STAGES = 4, CLUSTER = 1, BOX = 64;
-constexpr int LEAD = 1;                                      // steps that the first warpgroup is ahead of the second
-[[maybe_unused]] constexpr int GROUP = 16;                   // rows of tiles that are walked together
-constexpr bool SHARE_B = BM <= BN;                                  // a cluster is a column of tiles, else a row
+constexpr int LEAD = 1;                     // steps that the first warpgroup is ahead of the second
+[[maybe_unused]] constexpr int GROUP = 16;  // rows of tiles that are walked together
+constexpr bool SHARE_B = BM <= BN;          // a cluster is a column of tiles, else a row
 constexpr int A_BYTES = BM * BK * 2, B_BYTES = BN * BK * 2, SLOT = A_BYTES + B_BYTES;
 constexpr int CLUSTER_M = BM * (SHARE_B ? CLUSTER : 1), CLUSTER_N = BN * (SHARE_B ? 1 : CLUSTER);
-constexpr int A_PART = SHARE_B ? BM : BM / CLUSTER, B_PART = SHARE_B ? BN / CLUSTER : BN;   // rows that this block loads
+constexpr int A_PART = SHARE_B ? BM : BM / CLUSTER, B_PART = SHARE_B ? BN / CLUSTER : BN;  // rows that this block loads
 constexpr int STEPS = K / BK, COLUMNS = N / CLUSTER_N;
-constexpr int BLOCKS = BM / 128, WIDTH = BN / 2;                    // 64-row blocks of a warpgroup; accumulators a thread and block
-constexpr int CHUNK = 64 * 64 * 2, CHUNKS = BLOCKS * BN / 64;       // bytes of C that one store takes; stores of a warpgroup and tile
+constexpr int BLOCKS = BM / 128, WIDTH = BN / 2;               // 64-row blocks of a warpgroup; accumulators a thread and block
+constexpr int CHUNK = 64 * 64 * 2, CHUNKS = BLOCKS * BN / 64;  // bytes of C that one store takes; stores of a warpgroup and tile
 #ifdef SPLIT_TAIL_true
 constexpr bool SPLIT = true;
 #else
 constexpr bool SPLIT = false;
 #endif
 #ifdef EPILOGUE_overlapped
-constexpr int HEAD = CHUNKS;                                        // steps of a tile that also store a part of the last one
+constexpr int HEAD = CHUNKS;  // steps of a tile that also store a part of the last one
 #else
 constexpr int HEAD = 0;
 #endif
-[[maybe_unused]] constexpr int MIN_SPLIT = 16;                      // shorter pieces do not pay
+[[maybe_unused]] constexpr int MIN_SPLIT = 16;  // shorter pieces do not pay
 static_assert(K % BK == 0 && N % CLUSTER_N == 0 && A_PART % BOX == 0 && B_PART % BOX == 0);
 
-constexpr int THREADS = 384;                                // 256: multiply only; 288: a warp loads; 384: a warpgroup, which gives registers away
+constexpr int THREADS = 384;  // 256: multiply only; 288: a warp loads; 384: a warpgroup, which gives registers away
 
 __device__ __forceinline__ u32 shared(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 __device__ __forceinline__ u32 cluster_rank() {
@@ -48,12 +48,16 @@ __device__ __forceinline__ u32 cluster_rank() {
   if (CLUSTER > 1) asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return r;
 }
-__device__ __forceinline__ void init(u32 barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)); }
+__device__ __forceinline__ void init(u32 barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
 __device__ __forceinline__ void expect(u32 barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void wait(u32 barrier, u32 parity) {
-  asm volatile("{\n.reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
+  asm volatile("{\n.reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra AGAIN;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
 }
 // The same barrier in block `rank` of the cluster.
 __device__ __forceinline__ u32 of_block(u32 barrier, u32 rank) {
@@ -69,22 +73,26 @@ __device__ __forceinline__ void arrive(u32 barrier) {
 __device__ __forceinline__ void prefetch(const forge_tensormap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 __device__ __forceinline__ void load(u32 to, const forge_tensormap& map, int x, int y, u32 barrier, bool to_all) {
   if (to_all)
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                 "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"((unsigned short)((1 << CLUSTER) - 1))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::
+            "r"(to),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"((unsigned short)((1 << CLUSTER) - 1))
+        : "memory");
   else
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(x),
-                 "r"(y), "r"(barrier)
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                 "l"(&map), "r"(x), "r"(y), "r"(barrier)
                  : "memory");
 }
 [[maybe_unused]] __device__ __forceinline__ void store(u32 from, const forge_tensormap& map, int x, int y) {
 #ifdef STORE_HINT_evict_first
   u64 policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(&map), "r"(x), "r"(y), "r"(from), "l"(policy)
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(&map), "r"(x), "r"(y),
+               "r"(from), "l"(policy)
                : "memory");
 #else
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x), "r"(y), "r"(from) : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x), "r"(y), "r"(from)
+               : "memory");
 #endif
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -98,23 +106,32 @@ __device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
 #define F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define F16(i) F4(i), F4(i + 4), F4(i + 8), F4(i + 12)
 #define F64(i) F16(i), F16(i + 16), F16(i + 32), F16(i + 48)
-#define P64 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define P128 P64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define P64                                                                                                                                \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35," \
+  "%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define P128                                                                                                                               \
+  P64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%" \
+      "96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122," \
+      "%123,%124,%125,%126,%127"
 // 64 rows x 2 * W columns x 16 halves; `keep` 0 drops what d held before.
 [[maybe_unused]] __device__ __forceinline__ void mma(float (&d)[64], u64 a, u64 b, int keep) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" P64 "}, %64, %65, p, 1, 1, 0, 0;\n}"
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" P64
+               "}, %64, %65, p, 1, 1, 0, 0;\n}"
                : F64(0)
                : "l"(a), "l"(b), "r"(keep));
 }
 [[maybe_unused]] __device__ __forceinline__ void mma(float (&d)[128], u64 a, u64 b, int keep) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\nwgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" P128 "}, %128, %129, p, 1, 1, 0, 0;\n}"
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\nwgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" P128
+               "}, %128, %129, p, 1, 1, 0, 0;\n}"
                : F64(0), F64(64)
                : "l"(a), "l"(b), "r"(keep));
 }
 __device__ __forceinline__ void mma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int pending>
-__device__ __forceinline__ void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory"); }
+__device__ __forceinline__ void mma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
 
 // A tile of the cluster, in CLUSTER_M and CLUSTER_N, and which steps of its depth.
 struct Piece {
@@ -202,7 +219,7 @@ struct Producer {
 // Takes the accumulators of one warpgroup to C.
 struct Writer {
   const forge_args& p;
-  u32 staging;                      // two chunks of this warpgroup
+  u32 staging;  // two chunks of this warpgroup
   int group, thread;
   int x = 0, y = 0, done = CHUNKS;  // of the tile that is under way
   u32 h[BLOCKS][WIDTH / 2];         // its values, waiting for their turn
@@ -242,13 +259,14 @@ struct Writer {
     constexpr int block = c / (BN / 64), part = c % (BN / 64);
     const int lane = thread % 32, row = thread / 32 * 16 + lane % 16;
     const u32 buffer = staging + c % 2 * CHUNK;
-    if (thread == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");   // the store before last has left its chunk
+    if (thread == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");  // the store before last has left its chunk
     asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 #pragma unroll
-    for (int j = 0; j < 8; j += 2) {                                                  // two blocks of 8 columns
+    for (int j = 0; j < 8; j += 2) {  // two blocks of 8 columns
       const u32* v = &h[block][(part * 8 + j) * 2];
       const u32 to = buffer + row * 128 + (((j + lane / 16) ^ (row & 7)) << 4);
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
+                   : "memory");
     }
     asm volatile("fence.proxy.async.shared::cta;\nbar.sync %0, 128;" ::"r"(group + 1) : "memory");
     if (thread == 0) store(buffer, p.map_c, x + part * 64, y + block * 64);
@@ -257,11 +275,19 @@ struct Writer {
   __device__ __forceinline__ void advance() {
     if (done == CHUNKS) return;
     switch (done++) {
-      case 0: chunk<0>(); break;
-      case 1: chunk<1>(); break;
+      case 0:
+        chunk<0>();
+        break;
+      case 1:
+        chunk<1>();
+        break;
 #if 128 * 256 > 128 * 128
-      case 2: chunk<2>(); break;
-      case 3: chunk<3>(); break;
+      case 2:
+        chunk<2>();
+        break;
+      case 3:
+        chunk<3>();
+        break;
 #endif
     }
   }
@@ -298,7 +324,7 @@ __device__ __forceinline__ void take_over(const forge_args& p, float (&d)[BLOCKS
   if (thread == 0) {
     u32 there = 0;
     while (!there) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(flag) : "memory");
-    *flag = 0;                                                        // as it was found
+    *flag = 0;  // as it was found
   }
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
   const float4* const from = (const float4*)p.sums + (long long)(block * 2 + group) * (BLOCKS * WIDTH / 4) * 128 + thread;
@@ -361,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm(const __grid_const
         mma_commit();
         if (chunk) writer.advance();
 #ifdef WAIT_deferred
-        mma_wait<1>();                                      // the step before is done, this one may still run
+        mma_wait<1>();  // the step before is done, this one may still run
         if (!first && thread < CLUSTER) arrive(mine + (slot ? slot - 1 : STAGES - 1) * 8);
 #else
         mma_wait<0>();
@@ -401,7 +427,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm(const __grid_const
       for (int c = blockIdx.x / CLUSTER + 1; at.end < STEPS && schedule.cut(c) < (at.tile - schedule.whole + 1) * STEPS; c++)
         take_over(p, d, c * CLUSTER + rank, group, thread);
 #endif
-      writer.take(d, at.column * CLUSTER_N + (SHARE_B ? 0 : rank * BN), at.row * CLUSTER_M + (SHARE_B ? rank * BM : 0) + group * BLOCKS * 64);
+      writer.take(d, at.column * CLUSTER_N + (SHARE_B ? 0 : rank * BN),
+                  at.row * CLUSTER_M + (SHARE_B ? rank * BM : 0) + group * BLOCKS * 64);
     }
     writer.finish();
   }

@@ -9,5 +9,6 @@ extern "C" __global__ void __launch_bounds__(1024) read_rows(const __grid_consta
   for (int i = 0; i < kVectors; i++) v[i] = __ldcs(row + i * 1024 + threadIdx.x);
   float sum = 0;
   for (int i = 0; i < kVectors; i++) sum += v[i].x + v[i].y + v[i].z + v[i].w;
-  for (long long i = threadIdx.x; i < k; i += 1024) a.values[blockIdx.x * (long long)k + i] = sum, a.indices[blockIdx.x * (long long)k + i] = int(sum);
+  for (long long i = threadIdx.x; i < k; i += 1024)
+    a.values[blockIdx.x * (long long)k + i] = sum, a.indices[blockIdx.x * (long long)k + i] = int(sum);
 }
