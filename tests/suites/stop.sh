@@ -12,7 +12,7 @@ mkdir -p "$work/data/operators"
 cp -r "$root/blueprints" "$root/knowledge" "$work/data/"
 cp -r "$root/operators/softmax_f32" "$work/data/operators/"  # a suite of one
 
-failed() { echo "FAILED: $1"; tail -5 "$work/out" "$work/err"; exit 1; }
+failed() { echo "FAILED: $1"; tail -n 5 "$work/out" "$work/err"; exit 1; }
 # stopped SIGNAL COMMAND...: starts it, signals once its journal is there (or after a second where it keeps none), wants exit 4
 stopped() {
   local signal="$1" code=0 pid
@@ -39,5 +39,6 @@ done
 stopped INT --json suite cpu -o "$work/suite.json"
 jq -e '.ended and (.runs | type == "array") and .machine' "$work/out" >/dev/null || failed "a stopped suite printed no document"
 jq -e '.ended' "$work/suite.json" >/dev/null || failed "a stopped suite wrote no document"
-stopped INT selftest admission
+cp -r "$root/operators/conv2d_fwd_f16" "$work/data/operators/"  # a battery that takes long
+stopped INT selftest admission --operator conv2d_fwd_f16
 echo "stop: 4 commands, exit 4 each"
