@@ -16,7 +16,7 @@ for p in control_correct last_row_missing; do
   cp "$root/tests/exploits/gate/$p/kernel.cpp" "$work/agent/packages/$p/"
   sed "s/{{target}}/$target/" "$root/tests/exploits/gate/$p/launch.toml" >"$work/agent/packages/$p/launch.toml"
 done
-fail() { echo "FAILED: $*"; tail -5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
+fail() { echo "FAILED: $*"; tail -n 5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
 
 # agent NAME FORMAT LIMITS STEP...
 agent() {

@@ -28,7 +28,7 @@ done
 for s in "$root"/tests/suites/model_agents/*.jsonl; do
   sed "s|{{vault}}|$vault|g; s|{{root}}|$root|g" "$s" >"$work/scripts/$(basename "$s")"
 done
-fail() { echo "FAILED: $*"; tail -5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
+fail() { echo "FAILED: $*"; tail -n 5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
 
 # serve SCRIPT [PORT]: its log is $seen
 serve() {
