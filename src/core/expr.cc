@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recursive descent over the text, one function a precedence level; nodes are appended children first, so the root is last.
-#include "core/expr.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <limits>
 #include <set>
+
+#include "core/expr_rules.h"
 
 namespace forge {
 namespace {
@@ -238,41 +238,21 @@ struct Evaluator {
 
   std::int64_t arithmetic(Op op, std::int64_t a, std::int64_t b) {
     if (!error.empty()) return 0;
-    std::int64_t r = 0;
-    switch (op) {
+    if (const auto value = apply(op, a, b)) return *value;
+    switch (op) {  // why there is none
       case Op::add:
-        return __builtin_add_overflow(a, b, &r) ? bad("overflow of 64 bits in +") : r;
+        return bad("overflow of 64 bits in +");
       case Op::sub:
-        return __builtin_sub_overflow(a, b, &r) ? bad("overflow of 64 bits in -") : r;
+        return bad("overflow of 64 bits in -");
       case Op::mul:
-        return __builtin_mul_overflow(a, b, &r) ? bad("overflow of 64 bits in *") : r;
-      case Op::lt:
-        return a < b;
-      case Op::le:
-        return a <= b;
-      case Op::gt:
-        return a > b;
-      case Op::ge:
-        return a >= b;
-      case Op::eq:
-        return a == b;
-      case Op::ne:
-        return a != b;
-      case Op::min:
-        return std::min(a, b);
-      case Op::max:
-        return std::max(a, b);
+        return bad("overflow of 64 bits in *");
       default:
         break;
     }
     const char* symbol = op == Op::div ? "/" : op == Op::mod ? "%" : op == Op::ceil_div ? "ceil_div" : "align_up";
     if (b <= 0) return bad(fmt::format("right side of {} is {}, must be positive", symbol, b));
     if (a < 0) return bad(fmt::format("left side of {} is {}, must not be negative", symbol, a));
-    if (op == Op::div) return a / b;
-    if (op == Op::mod) return a % b;
-    const std::int64_t up = a / b + (a % b != 0);
-    if (op == Op::ceil_div) return up;
-    return __builtin_mul_overflow(up, b, &r) ? bad("overflow of 64 bits in align_up") : r;
+    return bad("overflow of 64 bits in align_up");
   }
 };
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <functional>
 
+#include "core/expr_rules.h"
+
 namespace forge {
 
 namespace {
@@ -137,38 +139,8 @@ std::int64_t Conditions::Asked::value(const std::uint8_t*& at) {
   }
   const std::int64_t a = value(at), b = value(at);
   if (m_error) return 0;
-  switch (op) {
-    case Op::add:
-      return __builtin_add_overflow(a, b, &r) ? bad() : r;
-    case Op::sub:
-      return __builtin_sub_overflow(a, b, &r) ? bad() : r;
-    case Op::mul:
-      return __builtin_mul_overflow(a, b, &r) ? bad() : r;
-    case Op::lt:
-      return a < b;
-    case Op::le:
-      return a <= b;
-    case Op::gt:
-      return a > b;
-    case Op::ge:
-      return a >= b;
-    case Op::eq:
-      return a == b;
-    case Op::ne:
-      return a != b;
-    case Op::min:
-      return std::min(a, b);
-    case Op::max:
-      return std::max(a, b);
-    default:
-      break;
-  }
-  if (b <= 0 || a < 0) return bad();
-  if (op == Op::div) return a / b;
-  if (op == Op::mod) return a % b;
-  const std::int64_t up = a / b + (a % b != 0);
-  if (op == Op::ceil_div) return up;
-  return __builtin_mul_overflow(up, b, &r) ? bad() : r;
+  const auto result = apply(op, a, b);
+  return result ? *result : bad();
 }
 
 }  // namespace forge
