@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda_driver.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+
+#include "util/library.h"
 
 namespace forge::cu {
 namespace {
@@ -13,14 +14,14 @@ const Driver* g_instead = nullptr;
 
 Result<Driver> open_driver() {
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);  // lazily, even an undefined function loads "successfully"
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
+  Library library("libcuda.so.1");
+  if (!library.found())
     return fail(Code::unsupported, "libcuda.so.1 was not found: this machine has no NVIDIA driver",
                 "install the NVIDIA driver (Debian: apt-get install nvidia-driver), or choose a cpu target");
   Driver d;
   std::string missing;
-#define FORGE_CUDA_OPEN(symbol, name, parameters)                           \
-  d.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
+#define FORGE_CUDA_OPEN(symbol, name, parameters) \
+  library.find(d.name, #symbol);                  \
   if (!d.name) missing += (missing.empty() ? "" : ", ") + std::string(#symbol);
   FORGE_CUDA_FUNCTIONS(FORGE_CUDA_OPEN)
 #undef FORGE_CUDA_OPEN

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/nvml.h"
 
-#include <dlfcn.h>
-
 #include <cstdint>
+
+#include "util/library.h"
 
 namespace forge {
 namespace {
@@ -29,16 +29,14 @@ struct Nvml {
 const Nvml& nvml() {
   static const Nvml opened = [] {
     Nvml n;
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return n;
-    const auto find = [&](auto& to, const char* symbol) { to = reinterpret_cast<std::decay_t<decltype(to)>>(dlsym(library, symbol)); };
-    find(n.init, "nvmlInit_v2");
-    find(n.device, "nvmlDeviceGetHandleByIndex_v2");
-    find(n.driver_version, "nvmlSystemGetDriverVersion");
-    find(n.temperature, "nvmlDeviceGetTemperature");
-    find(n.power, "nvmlDeviceGetPowerUsage");
-    find(n.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    find(n.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    Library library("libnvidia-ml.so.1");
+    library.find(n.init, "nvmlInit_v2");
+    library.find(n.device, "nvmlDeviceGetHandleByIndex_v2");
+    library.find(n.driver_version, "nvmlSystemGetDriverVersion");
+    library.find(n.temperature, "nvmlDeviceGetTemperature");
+    library.find(n.power, "nvmlDeviceGetPowerUsage");
+    library.find(n.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    library.find(n.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     n.ready = n.init && n.device && n.init() == 0 && n.device(0, &n.card) == 0;
     return n;
   }();

@@ -3,13 +3,13 @@
 
 #define CURL_DISABLE_TYPECHECK  // its macros would shadow the pointers' types
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "core/version.h"
+#include "util/library.h"
 #include "util/progress.h"
 #include "util/text.h"
 
@@ -33,24 +33,18 @@ struct Curl {
 const Curl& curl() {
   static const Curl opened = [] {
     Curl c;
-    void* library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return c;
-    bool all = true;
-    const auto find = [&](auto& to, const char* symbol) {
-      to = reinterpret_cast<std::decay_t<decltype(to)>>(dlsym(library, symbol));
-      all = all && to;
-    };
+    Library library("libcurl.so.4");
     decltype(&::curl_global_init) global = nullptr;
-    find(global, "curl_global_init");
-    find(c.init, "curl_easy_init");
-    find(c.setopt, "curl_easy_setopt");
-    find(c.perform, "curl_easy_perform");
-    find(c.getinfo, "curl_easy_getinfo");
-    find(c.text, "curl_easy_strerror");
-    find(c.cleanup, "curl_easy_cleanup");
-    find(c.append, "curl_slist_append");
-    find(c.free_list, "curl_slist_free_all");
-    c.ready = all && global(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    library.find(global, "curl_global_init");
+    library.find(c.init, "curl_easy_init");
+    library.find(c.setopt, "curl_easy_setopt");
+    library.find(c.perform, "curl_easy_perform");
+    library.find(c.getinfo, "curl_easy_getinfo");
+    library.find(c.text, "curl_easy_strerror");
+    library.find(c.cleanup, "curl_easy_cleanup");
+    library.find(c.append, "curl_slist_append");
+    library.find(c.free_list, "curl_slist_free_all");
+    c.ready = library.whole() && global(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     return c;
   }();
   return opened;

@@ -2,7 +2,6 @@
 #include "report/web.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -16,6 +15,7 @@
 
 #include "util/fs.h"
 #include "util/hash.h"
+#include "util/library.h"
 #include "util/progress.h"
 
 namespace forge {
@@ -40,21 +40,16 @@ struct Microhttpd {
 const Microhttpd& microhttpd() {
   static const Microhttpd opened = [] {
     Microhttpd m;
-    void* library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return m;
-    m.ready = true;
-    const auto find = [&](auto& to, const char* symbol) {
-      to = reinterpret_cast<std::decay_t<decltype(to)>>(dlsym(library, symbol));
-      m.ready = m.ready && to;
-    };
-    find(m.start, "MHD_start_daemon");
-    find(m.stop, "MHD_stop_daemon");
-    find(m.run_wait, "MHD_run_wait");
-    find(m.values, "MHD_get_connection_values");
-    find(m.response, "MHD_create_response_from_buffer");
-    find(m.header, "MHD_add_response_header");
-    find(m.queue, "MHD_queue_response");
-    find(m.destroy, "MHD_destroy_response");
+    Library library("libmicrohttpd.so.12");
+    library.find(m.start, "MHD_start_daemon");
+    library.find(m.stop, "MHD_stop_daemon");
+    library.find(m.run_wait, "MHD_run_wait");
+    library.find(m.values, "MHD_get_connection_values");
+    library.find(m.response, "MHD_create_response_from_buffer");
+    library.find(m.header, "MHD_add_response_header");
+    library.find(m.queue, "MHD_queue_response");
+    library.find(m.destroy, "MHD_destroy_response");
+    m.ready = library.whole();
     return m;
   }();
   return opened;
