@@ -116,6 +116,8 @@ int run_suite(Context& c, const SuiteFlags& f) {
       reports.push_back(*report);
     else
       c.out("no report: " + report.error().text());
+    document["seconds"] = monotonic_seconds() - start;
+    if (const auto written = keep(); !written) return c.fail(written.error());  // what ends this program next loses no row
   }
   // A kernel that could not be measured counts as 0: it may not vanish from the mean.
   const bool whole = measured == static_cast<int>(ops->size());
