@@ -160,7 +160,6 @@ function(forge_device_code)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/kernels/*.cu ${CMAKE_SOURCE_DIR}/operators/*/oracle.cu
        ${CMAKE_SOURCE_DIR}/knowledge/operators/*/oracle.cu)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/kernels/*.cuh)
   foreach(source ${sources})
     get_filename_component(folder ${source} DIRECTORY)
     get_filename_component(op ${folder} NAME)
@@ -174,8 +173,9 @@ function(forge_device_code)
       OUTPUT ${cubin}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
       COMMAND ${FORGE_NVCC} -cubin -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I${CMAKE_SOURCE_DIR}/src
-              -I${CMAKE_SOURCE_DIR}/include -o ${cubin} ${source}
-      DEPENDS ${source} ${headers}
+              -I${CMAKE_SOURCE_DIR}/include -MD -MF ${cubin}.d -o ${cubin} ${source}
+      DEPENDS ${source}
+      DEPFILE ${cubin}.d  # whatever it includes
       COMMENT "Device code ${cubin}"
       VERBATIM)
     list(APPEND cubins ${cubin})
