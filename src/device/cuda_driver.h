@@ -119,6 +119,8 @@ struct alignas(128) TensorMap {
   F(cuTensorMapEncodeIm2col, map_im2col,                                                                                                 \
     (TensorMap*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*, std::uint32_t, std::uint32_t, \
      const std::uint32_t*, int, int, int, int))                                                                                          \
+  F(cuProfilerStart, profiler_start, ())                                                                                                 \
+  F(cuProfilerStop, profiler_stop, ())                                                                                                   \
   F(cuGetErrorName, error_name, (Status, const char**))                                                                                  \
   F(cuGetErrorString, error_text, (Status, const char**))
 

@@ -211,4 +211,20 @@ Result<ComposedCudaCall> compose_cuda_expert_call(const CallSpec& spec) {
   return call;
 }
 
+Result<OnceFile> compose_cuda_once(const CallSpec& spec, const std::map<std::string, std::uint32_t>* entries) {
+  FORGE_TRY_ASSIGN(ComposedCudaCall call, entries ? compose_cuda_image_call(spec, *entries) : compose_cuda_expert_call(spec));
+  OnceFile file;
+  file.prepare = std::move(call.message);
+  if (entries) {
+    FORGE_TRY_ASSIGN(const ComposedCudaCall told, compose_cuda_expert_call(spec));
+    file.prepare->input_count = told.message->input_count;
+    file.prepare->output_count = told.message->output_count;
+    std::copy(std::begin(told.message->tensors), std::end(told.message->tensors), file.prepare->tensors);
+  }
+  for (const NeededAllocation& a : call.allocations)
+    file.imports.push_back(
+        {.header = {}, .allocation = a.buffer->id(), .bytes = a.buffer->allocation_bytes(), .writable = a.writable ? 1u : 0u});
+  return file;
+}
+
 }  // namespace forge

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/cuda_protocol.h"
+#include "runner/once_file.h"
 #include "runner/runner.h"
 
 namespace forge {
@@ -25,5 +25,8 @@ struct ComposedCudaCall {
 // Bad input, with the field, when something has no value or does not fit the message.
 Result<ComposedCudaCall> compose_cuda_image_call(const CallSpec&, const std::map<std::string, std::uint32_t>& entries);
 Result<ComposedCudaCall> compose_cuda_expert_call(const CallSpec&);
+// All but the load of a call that is made on its own; an image's inputs are told too, because there they must be filled. `entries`:
+// null for an expert.
+Result<OnceFile> compose_cuda_once(const CallSpec&, const std::map<std::string, std::uint32_t>* entries);
 
 }  // namespace forge

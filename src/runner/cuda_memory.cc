@@ -10,6 +10,11 @@ CudaImports::~CudaImports() {
 }
 
 void CudaImports::release(Mapped& m) {
+  if (m.own) {
+    m_driver.memory_free(m.address);
+    m = {};
+    return;
+  }
   if (m.address) m_driver.vm_unmap(m.address, m.bytes);
   if (m.reserved) m_driver.vm_free(m.reserved, m.reserved_bytes);
   if (m.handle) m_driver.vm_release(m.handle);
@@ -56,6 +61,20 @@ Answer CudaImports::import(const wire::CudaImport& message, int fd, std::uint64_
   }
   address = m.address;
   m_mapped[message.allocation] = m;
+  return {};
+}
+
+Answer CudaImports::allocate(const wire::CudaImport& message, std::uint64_t& address) {
+  if (message.allocation == 0 || message.bytes == 0 || m_mapped.contains(message.allocation))
+    return {wire::Outcome::refused, "an allocation without a number or without bytes, or one that is there already"};
+  Mapped m{.bytes = message.bytes, .writable = true, .own = true};
+  if (const cu::Status s = m_driver.memory_allocate(&m.address, message.bytes); s != cu::kSuccess)
+    return {s == cu::kOutOfMemory ? wire::Outcome::out_of_memory : wire::Outcome::broken,
+            fmt::format("allocating {} bytes: {}", message.bytes, cu::describe(m_driver, s))};
+  m_mapped[message.allocation] = m;
+  address = m.address;
+  if (const cu::Status s = m_driver.fill(m.address, 0, m.bytes, nullptr); s != cu::kSuccess)
+    return {wire::Outcome::broken, "clearing memory: " + cu::describe(m_driver, s)};
   return {};
 }
 

@@ -15,6 +15,8 @@ class CudaImports {
   CudaImports(const CudaImports&) = delete;
   ~CudaImports();
   Answer import(const wire::CudaImport&, int fd, std::uint64_t& address);
+  // Without a judge: memory of this process, all zero, under the judge's number.
+  Answer allocate(const wire::CudaImport&, std::uint64_t& address);
   Answer forget(std::uint64_t allocation);
   // The address of `bytes` bytes at a place; 0 when they do not lie in an imported allocation.
   std::uint64_t at(const wire::Place&, std::uint64_t bytes) const;
@@ -24,7 +26,7 @@ class CudaImports {
  private:
   struct Mapped {
     std::uint64_t handle = 0, reserved = 0, reserved_bytes = 0, address = 0, bytes = 0;
-    bool writable = false;
+    bool writable = false, own = false;  // own: allocated here
   };
   void release(Mapped&);
   const cu::Driver& m_driver;

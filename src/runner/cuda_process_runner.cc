@@ -31,8 +31,12 @@ class CudaProcessRunner final : public Runner {
     };
   }
 
-  RunnerResult<void> load(wire::Load& load, int image_fd, std::map<std::string, std::uint32_t> entries) {
+  RunnerResult<void> load(std::unique_ptr<wire::Load> message, int image_fd, std::string cubin,
+                          std::map<std::string, std::uint32_t> entries) {
     m_entries = std::move(entries);
+    m_cubin = std::move(cubin);
+    m_load = std::move(message);
+    wire::Load& load = *m_load;
     if (auto hello = m_link.hello(m_options.load_timeout_s); !hello) return hello;
     std::vector<int> fds;
     if (image_fd >= 0) fds.push_back(image_fd);
@@ -155,6 +159,17 @@ class CudaProcessRunner final : public Runner {
     return p;
   }
 
+  Result<OnceProgram> once(const CallSpec& spec, const fs::path& folder) const override {
+    FORGE_TRY_ASSIGN(OnceFile file, compose_cuda_once(spec, m_expert ? nullptr : &m_entries));
+    *file.load = *m_load;
+    file.cubin = m_cubin;
+    const fs::path path = folder / "call";
+    FORGE_TRY(write_once_file(path, file));
+    OnceProgram program = m_alone;
+    program.argv.insert(program.argv.end(), {"--once", path.string()});
+    return program;
+  }
+
   std::string description() const override {
     std::string vehicle = "; flush, held stream, events";
     if (m_holds_expired > 0)
@@ -162,6 +177,7 @@ class CudaProcessRunner final : public Runner {
     return m_description + vehicle;
   }
   bool composed() const override { return m_composed; }
+  void set_alone(OnceProgram program) { m_alone = std::move(program); }
   void describe_as(std::string text) { m_description = std::move(text); }
 
   std::vector<std::string> sandbox() const override {
@@ -272,7 +288,9 @@ class CudaProcessRunner final : public Runner {
   std::uint32_t m_features = 0;
   std::size_t m_batch_calls = 0;
   int m_calls = 0, m_holds_expired = 0;
-  std::string m_description;
+  std::string m_description, m_cubin;
+  std::unique_ptr<wire::Load> m_load;  // these three: for a call on its own
+  OnceProgram m_alone;
   std::map<std::string, std::uint32_t> m_entries;
   std::map<std::uint64_t, PlacedAllocation> m_placed;  // by allocation
   std::vector<NeededAllocation> m_call_needs, m_batch_needs;
@@ -346,10 +364,13 @@ Started start(const CudaRunnerOptions& options, bool expert, const std::string& 
     arguments = {"--python", *interpreter, "-I", *script, python_plugin, (fs::path(options.program).parent_path() / "device").string()};
   }
   constexpr SpawnLimits limits{.open_files = 4096, .may_write_files = true};
-  auto process = RunnerProcess::start(options.program, cuda_environment(expert, folder ? folder->path().string() : "", options.cache),
-                                      arguments, limits);
+  const auto environment = cuda_environment(expert, folder ? folder->path().string() : "", options.cache);
+  auto process = RunnerProcess::start(options.program, environment, arguments, limits);
   if (!process) return runner_failure(Reason::runner_broke, process.error().text());
-  return std::make_unique<CudaProcessRunner>(std::move(*process), options, expert, python, std::move(folder));
+  auto runner = std::make_unique<CudaProcessRunner>(std::move(*process), options, expert, python, std::move(folder));
+  if (python) arguments.erase(arguments.begin());
+  runner->set_alone({python ? arguments : std::vector<std::string>{options.program}, environment});
+  return runner;
 }
 
 }  // namespace
@@ -375,7 +396,7 @@ RunnerResult<std::unique_ptr<Runner>> start_cuda_image_runner(const Image& image
   auto runner = start(options, false, "");
   if (!runner) return runner_failure(runner.error());
   (*runner)->describe_as("image " + image.sha256.substr(0, 12));
-  if (auto r = (*runner)->load(*load, file.get(), std::move(entries)); !r) return runner_failure(r.error());
+  if (auto r = (*runner)->load(std::move(load), file.get(), image.bytes, std::move(entries)); !r) return runner_failure(r.error());
   return std::unique_ptr<Runner>(std::move(*runner));
 }
 
@@ -387,7 +408,7 @@ RunnerResult<std::unique_ptr<Runner>> start_cuda_expert_runner(const std::string
   copy_text(load->plugin, path);
   auto runner = start(options, true, path.ends_with(".py") ? path : "");
   if (!runner) return runner_failure(runner.error());
-  if (auto r = (*runner)->load(*load, -1, {}); !r) return runner_failure(r.error());
+  if (auto r = (*runner)->load(std::move(load), -1, {}, {}); !r) return runner_failure(r.error());
   return std::unique_ptr<Runner>(std::move(*runner));
 }
 

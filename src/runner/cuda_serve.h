@@ -5,6 +5,7 @@
 
 #include "runner/cuda_memory.h"
 #include "runner/cuda_vehicle.h"
+#include "runner/once_file.h"
 #include "runner/serve.h"
 
 namespace forge {
@@ -27,6 +28,10 @@ Result<std::unique_ptr<CudaServed>> serve_cuda_expert(CudaVehicle&, const std::s
 int serve_cuda(int channel, Packet& load);
 // The requests alone, on a driver and a thing that are there already.
 int serve_cuda_requests(int channel, Packet&, CudaVehicle&, CudaServed&);
+
+// A call from a file, made once between the profiler's start and stop: no judge, no channel, no sandbox. The first: the program.
+int serve_once(const std::string& file);
+Status run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&);
 
 std::uint32_t seal_cuda_runner();  // the features that are in force now
 int become_python(char** argv);    // seals, then executes; returns when it cannot

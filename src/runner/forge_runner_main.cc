@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// forge-runner: holds one kernel in a sandbox. Started by the judge only, with its channel as descriptor 3.
+// forge-runner: holds one kernel in a sandbox. Started by the judge, with its channel as descriptor 3; or by a profiler, with a call
+// in a file.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "runner/serve.h"
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--once") == 0) return forge::serve_once(argv[2]);
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(forge::wire::k_channel_fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {

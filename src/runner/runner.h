@@ -72,6 +72,12 @@ struct CodeProfile {
   std::string note;  // what was missing
 };
 
+// A call as a program of its own, for a profiler to start: it prepares the call and makes it once, outside of any sandbox, on memory
+// and content of its own.
+struct OnceProgram {
+  std::vector<std::string> argv, env;
+};
+
 class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests of the gate
  public:
   virtual ~Runner() = default;
@@ -91,8 +97,12 @@ class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests 
     return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
   }
   virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty
-  virtual std::string description() const = 0;                    // expert: library, version, core type
-  virtual std::vector<std::string> sandbox() const = 0;           // what is in force, what is missing
+  // What the program needs lies in `folder`. Needs no living process; on a GPU only.
+  virtual Result<OnceProgram> once(const CallSpec&, const fs::path& /*folder*/) const {
+    return fail(Code::unsupported, "this runner makes no call on its own");
+  }
+  virtual std::string description() const = 0;           // expert: library, version, core type
+  virtual std::vector<std::string> sandbox() const = 0;  // what is in force, what is missing
   virtual bool composed() const { return false; }
 };
 

@@ -2,6 +2,7 @@
 """Holds one Python expert on a GPU and speaks the runner protocol (docs/formats/runner-protocol.md, "On a GPU") on descriptor 3.
 
     python3 -I forge_expert_runner.py PLUGIN.py DEVICE_CODE_FOLDER
+    python3 -I forge_expert_runner.py PLUGIN.py DEVICE_CODE_FOLDER --once FILE     one call from a file, for a profiler: no judge
     python3 forge_expert_runner.py --layout        the messages' sizes and offsets, for the test that compares them with C++
 
 The plugin has make(inputs, outputs) -> callable and describe() -> str; both arguments are dictionaries of tensors by name, in the
@@ -23,6 +24,7 @@ from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_ubyte, c_uin
 
 MAGIC, VERSION = 0x52475246, 4
 LARGEST = 24 * 1024
+LARGEST_FILE = 256 << 20  # of a call
 HELLO, LOAD, READY, GO, PROFILE, IMPORT, FORGET, PREPARE, BATCH = 1, 2, 4, 5, 6, 7, 8, 9, 10
 REPLY, SAMPLES, PLACED, DONE = 16, 18, 20, 21
 OK, LOAD_FAILED, OUT_OF_MEMORY, REFUSED, BROKEN, FAULTED = range(6)
@@ -102,6 +104,7 @@ class Card:
         torch.empty(1, device="cuda")  # makes the primary context current
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.mapped = {}  # allocation number -> (address, bytes)
+        self.own = []
         self._open_vehicle(os.path.join(code_folder, "runner.sm_90a.cubin"))
 
     def call(self, name, *arguments):
@@ -133,6 +136,26 @@ class Card:
             self.mapped[allocation] = (address, size)
         self.call("cuMemSetAccess", c_uint64(address), ctypes.c_size_t(size), access, ctypes.c_size_t(1))
         return address
+
+    def allocate(self, allocation, size):
+        """Without a judge: memory of this process, all zero, under the judge's number."""
+        memory = self.torch.zeros(size, dtype=self.torch.uint8, device="cuda")
+        self.own.append(memory)
+        self.mapped[allocation] = (memory.data_ptr(), size)
+        return memory.data_ptr()
+
+    def draw(self, tensor):
+        """N(0,1): what a card does, and how fast, depends on its operands' bits. Other types than floating-point ones stay zero."""
+        if tensor.dtype in (self.torch.float16, self.torch.bfloat16, self.torch.float32, self.torch.float64):
+            tensor.normal_()
+
+    def profiled(self, run):
+        self.synchronize()
+        self.call("cuProfilerStart")
+        result = run()
+        self.synchronize()
+        self.call("cuProfilerStop")
+        return result
 
     def unmap(self, allocation):
         address, size = self.mapped.pop(allocation)
@@ -341,6 +364,49 @@ class Runner:
             return answer(outcome=outcome, **note)
 
 
+class OnceRunner(Runner):
+    """The call of a file, for a profiler: memory and content of its own, and one run between the profiler's start and stop."""
+
+    def place(self, request, _):
+        return CudaPlaced(address=self.card.allocate(request.allocation, request.bytes))
+
+    def prepare(self, request, _):
+        for t in request.tensors[: request.input_count]:
+            if t.place.allocation:
+                self.card.draw(self.card.tensor(t))
+        return super().prepare(request, _)
+
+    def go(self, *_):
+        self.card.profiled(self.run)
+        return CudaDone()
+
+    def make_call(self, path):
+        """None, or what is wrong."""
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            return f"{path} has more than {LARGEST_FILE} bytes"
+        wanted = (LOAD,)
+        while wanted:
+            if len(content) < ctypes.sizeof(Header):
+                return f"the file ends where a message should begin ({len(content)} bytes are left)"
+            header = Header.from_buffer_copy(content)
+            known = REQUESTS.get(header.kind)
+            if header.magic != MAGIC or header.version != VERSION or header.kind not in wanted or header.bytes != ctypes.sizeof(known):
+                return f"not the message that is expected: magic {header.magic:#x}, version {header.version}, kind {header.kind}"
+            if len(content) < header.bytes:
+                return f"the file ends within a message: {len(content)} of {header.bytes} bytes"
+            answer = self.answer(header.kind, known.from_buffer_copy(content), [])
+            if answer.outcome != OK:
+                return answer.text.decode(errors="replace")
+            content = content[header.bytes :]
+            wanted = () if header.kind == PREPARE else (IMPORT, PREPARE)
+        if content:
+            return f"{len(content)} bytes stand behind the last message"
+        answer = self.answer(GO, Go(), [])
+        return None if answer.outcome == OK else answer.text.decode(errors="replace")
+
+
 KIND_OF = {Reply: REPLY, CudaPlaced: PLACED, CudaDone: DONE, Samples: SAMPLES}
 
 
@@ -379,15 +445,20 @@ def main(arguments):
     if arguments == ["--layout"]:
         print(json.dumps(layout()))
         return 0
-    if len(arguments) != 2:
+    if len(arguments) != 2 and not (len(arguments) == 4 and arguments[2] == "--once"):
         print(__doc__, file=sys.stderr)
         return 2
-    plugin, code_folder = arguments
+    plugin, code_folder = arguments[:2]
     caches = tempfile.mkdtemp(prefix="forge-expert-")
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(caches, "inductor"))
     os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(caches, "triton"))
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no pool of processes
     try:
+        if len(arguments) == 4:
+            problem = OnceRunner(plugin, lambda: Card(code_folder)).make_call(arguments[3])
+            if problem:
+                print(f"forge_expert_runner.py --once: {problem}", file=sys.stderr)
+            return 1 if problem else 0
         serve(socket.socket(fileno=3), Runner(plugin, lambda: Card(code_folder)))
     finally:
         shutil.rmtree(caches, ignore_errors=True)

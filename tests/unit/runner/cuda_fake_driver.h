@@ -17,7 +17,7 @@ struct State {
   int modules = 0, live_modules = 0, frame = 0, blocks_per_sm = 2;
   cu::Status synchronize = cu::kSuccess, launch = cu::kSuccess;
   std::uint64_t next_address = 0x7000'0000'0000;
-  std::vector<unsigned char> last_args;
+  std::vector<unsigned char> last_args, first_copy;
   std::vector<std::string> rights;
   alignas(16) unsigned char host[4096] = {};
 };
@@ -58,6 +58,14 @@ inline const cu::Driver& driver() {
       state().log.push_back("fill " + std::to_string(bytes));
       return 0;
     };
+    d.copy_to_device = [](cu::Pointer, const void* from, std::size_t bytes) -> cu::Status {
+      state().log.push_back("copy in " + std::to_string(bytes));
+      const auto* b = static_cast<const unsigned char*>(from);
+      if (state().first_copy.empty()) state().first_copy.assign(b, b + bytes);
+      return 0;
+    };
+    d.profiler_start = []() -> cu::Status { return state().log.push_back("profiler start"), 0; };
+    d.profiler_stop = []() -> cu::Status { return state().log.push_back("profiler stop"), 0; };
     d.granularity = [](std::size_t* n, const cu::AllocationProp*, int) -> cu::Status { return *n = 2 << 20, 0; };
     d.vm_create = [](std::uint64_t* h, std::size_t, const cu::AllocationProp*, unsigned long long) -> cu::Status { return *h = 1, 0; };
     d.vm_import = [](std::uint64_t* h, void*, int) -> cu::Status { return *h = 1, 0; };

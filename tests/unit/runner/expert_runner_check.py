@@ -25,7 +25,7 @@ class FakeCard:
     last = None
 
     def __init__(self):
-        self.mapped, self.flushes, self.tensors = {}, 0, {}
+        self.mapped, self.flushes, self.tensors, self.log = {}, 0, {}, []
         FakeCard.last = self
 
     def map(self, allocation, size, writable, descriptor):
@@ -40,6 +40,17 @@ class FakeCard:
         if t.place.allocation not in self.mapped:
             raise KeyError(f"allocation {t.place.allocation}")
         return self.tensors.setdefault(t.name.decode(), FakeTensor(t.shape[: t.rank]))
+
+    def allocate(self, allocation, size):
+        self.mapped[allocation] = (0x9000 * allocation, size, True)
+        return 0x9000 * allocation
+
+    def draw(self, tensor):
+        tensor.value = "drawn"
+
+    def profiled(self, run):
+        self.log.append("profiled")
+        return run()
 
     def flush(self):
         self.flushes += 1
@@ -132,7 +143,45 @@ def main():
     ours.sendall(b"x" * 40)  # no request: the runner ends
     thread.join(10)
     assert not thread.is_alive()
+    check_once(folder.name, plugin)
     print("expert_runner_check: ok")
+
+
+def check_once(folder, plugin):
+    """The same call from a file, and files that hold none."""
+
+    def message(kind, m, sequence):
+        m.header = r.Header(r.MAGIC, r.VERSION, kind, sequence, ctypes.sizeof(m))
+        return bytes(m)
+
+    def tensor(name, allocation, scalar=0):
+        t = r.CudaTensor(name=name, place=r.Place(allocation, 0), scalar=scalar, code=2, bits=32, rank=1 if allocation else 0)
+        t.shape[0] = 4
+        return t
+
+    p = r.CudaPrepare(input_count=2, output_count=1)
+    p.tensors[0], p.tensors[2] = tensor(b"x", 1), tensor(b"y", 2)
+    p.tensors[1] = tensor(b"factor", 0, ctypes.c_uint32.from_buffer_copy(ctypes.c_float(3)).value)
+    load, prepare = message(r.LOAD, r.Load(subject=4), 1), message(r.PREPARE, p, 4)
+    imports = b"".join(message(r.IMPORT, r.CudaImport(allocation=i, bytes=4096), 1 + i) for i in (1, 2))
+    path = os.path.join(folder, "call")
+
+    def said(content):
+        with open(path, "wb") as file:
+            file.write(content)
+        return r.OnceRunner(plugin, FakeCard).make_call(path)
+
+    assert said(load + imports + prepare) is None
+    card = FakeCard.last
+    assert card.log == ["profiled"] and card.tensors["x"].value == "drawn" and set(card.mapped) == {1, 2}
+    assert "should begin" in said(load)
+    assert "not the message" in said(b"x" + load)
+    assert "not the message" in said(imports)
+    assert "ends within" in said(load + imports + prepare[:-1])
+    assert "behind the last" in said(load + imports + prepare + b"x")
+    assert "only an expert" in said(message(r.LOAD, r.Load(subject=3), 1) + imports + prepare)
+    p.tensors[1].scalar = ctypes.c_uint32.from_buffer_copy(ctypes.c_float(7)).value
+    assert "not this factor" in said(load + imports + message(r.PREPARE, p, 4))
 
 
 main()
