@@ -97,6 +97,20 @@ Result<InstructionMix> disassemble_image(const Image&, const TargetSpec&);
 // What control flow does not lead to from there is data or was not seen to run, and is not counted.
 InstructionMix disassemble_code(const std::vector<std::pair<std::uint64_t, std::string>>& regions, const std::string& label,
                                 const std::vector<std::uint64_t>& entries = {});
+// SASS that a profiler shows with its counts: a library's, of which there is no image. `hot` holds the instructions that were executed
+// at least half as often as the most executed one; no loops, no listing.
+struct CountedLine {
+  std::uint64_t address = 0;
+  std::string text;     // "@P0 BRA 0x1d0"
+  double executed = 0;  // by warps
+};
+struct CountedKernel {
+  std::string name;
+  std::vector<CountedLine> lines;
+};
+InstructionMix counted_mix(const std::vector<CountedKernel>&);
+// Nsight Compute's command line: $FORGE_NCU, then ncu in PATH, in /usr/local/cuda/bin, in /opt/nvidia. Empty: not found.
+fs::path find_ncu();
 SignatureResult check_signature(const Signature&, const InstructionMix&);
 
 }  // namespace forge

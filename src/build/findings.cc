@@ -24,13 +24,6 @@ std::string version_of(const fs::path& program) {
   return trim(split(r->output, '\n').front());
 }
 
-std::string program_line(const char* name, const std::string& missing) {
-  for (const std::string& candidate : {std::string(name), std::string("/usr/local/cuda/bin/") + name})
-    if (const fs::path program = find_program(candidate); !program.empty())
-      return fmt::format("{} ({})", program.string(), version_of(program));
-  return fmt::format("missing: {} ({})", name, missing);
-}
-
 }  // namespace
 
 std::vector<std::string> cuda_build_findings() {
@@ -43,7 +36,10 @@ std::vector<std::string> cuda_build_findings() {
           ? "missing: nvdisasm and cuobjdump, so SASS is read as opcodes alone (pip install nvidia-cuda-nvdisasm, or the CUDA toolkit; "
             "FORGE_NVDISASM names it)"
           : fmt::format("{} ({})", tool.program.string(), version_of(tool.program)));
-  out.push_back(program_line("ncu", "counters need Nsight Compute: apt-get install cuda-nsight-compute-13-0, or NVIDIA's own installer"));
+  const fs::path ncu = find_ncu();
+  out.push_back(ncu.empty() ? "missing: ncu (counters need Nsight Compute: apt-get install cuda-nsight-compute-13-0, or NVIDIA's own "
+                              "installer; FORGE_NCU names it)"
+                            : fmt::format("{} ({})", ncu.string(), version_of(ncu)));
   return out;
 }
 

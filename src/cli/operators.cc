@@ -59,6 +59,23 @@ std::string metric(const Evidence& e, const char* key, const char* format_spec) 
   return found == e.metrics.end() ? "not known" : fmt::format(fmt::runtime(format_spec), found->second);
 }
 
+// What the card counted in one call; empty where it counted nothing.
+std::string counters_text(const Evidence& e) {
+  if (!e.metrics.contains("counter_kernels")) return {};
+  std::string out = fmt::format("\none call under Nsight Compute, caches cleared: {} kernels, {}\n", metric(e, "counter_kernels", "{:.0f}"),
+                                metric(e, "counter_seconds", "{:.3e} s"));
+  out += fmt::format("  DRAM          {} bytes read, {} written; {} of its peak\n", metric(e, "counter_dram_read_bytes", "{:.0f}"),
+                     metric(e, "counter_dram_write_bytes", "{:.0f}"), metric(e, "counter_dram_percent", "{:.1f} %"));
+  out += fmt::format("  L2            {} bytes read, {} hits\n", metric(e, "counter_l2_read_bytes", "{:.0f}"),
+                     metric(e, "counter_l2_hit_percent", "{:.1f} %"));
+  out += fmt::format("  SM            {} of its peak, {} of the warps that fit\n", metric(e, "counter_sm_percent", "{:.1f} %"),
+                     metric(e, "counter_warps_active_percent", "{:.1f} %"));
+  out += fmt::format("  instructions  {} by warps, {} on the matrix units, {} conflicts in shared memory\n",
+                     metric(e, "counter_instructions", "{:.0f}"), metric(e, "counter_tensor_instructions", "{:.0f}"),
+                     metric(e, "counter_shared_conflicts", "{:.0f}"));
+  return out;
+}
+
 // One readable page: where the time goes against the roofline.
 std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
   std::string out = fmt::format("{}\n  {}\n", r.id, r.description);
@@ -73,12 +90,13 @@ std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
                      metric(e, "l1d_bytes", "{:.0f}"), metric(e, "l2_bytes", "{:.0f}"), metric(e, "l3_bytes", "{:.0f}"));
   out +=
       fmt::format("vector width    {} bits, {} spills in hot loops\n", metric(e, "vector_bits", "{:.0f}"), metric(e, "spills", "{:.0f}"));
+  out += counters_text(e);
   if (!e.hot_symbols.empty()) {
-    out += "\nwhere the samples fell\n";
+    out += e.metrics.contains("counter_seconds") ? "\nthe kernels' shares of the time\n" : "\nwhere the samples fell\n";
     for (const auto& [where, share] : e.hot_symbols) out += fmt::format("  {:5.1f} %  {}\n", 100 * share, where);
   }
   if (!e.mix.hot.empty()) {
-    out += "\ninstructions of the hot loops\n";
+    out += e.mix.loops.empty() ? "\ninstructions of the hottest code\n" : "\ninstructions of the hot loops\n";
     std::vector<std::pair<std::int64_t, std::string>> ranked;
     for (const auto& [mnemonic, n] : e.mix.hot) ranked.emplace_back(-n, mnemonic);
     std::sort(ranked.begin(), ranked.end());
@@ -124,11 +142,14 @@ void add_operators(CLI::App& app, Action& action) {
   list->callback([&action] { action = list_operators; });
 
   auto f = std::make_shared<OperatorsFlags>();
-  CLI::App* an = app.add_subcommand("analyse", "the sealed reference's evidence: time, rooflines, instruction mix, working set");
+  CLI::App* an =
+      app.add_subcommand("analyse", "the sealed reference's evidence: time, rooflines, instruction mix, working set, a card's counters");
   an->add_option("operator", f->op, "an operator")->required();
   an->add_option("--reference", f->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER")->capture_default_str();
   an->add_option("--target", f->target, "default: the widest of this machine");
-  an->footer("Examples:\n  forge analyse gemm_f32\n  forge analyse softmax_f32 --reference gen:3f2a --json");
+  an->footer(
+      "Examples:\n  forge analyse gemm_f32\n  forge analyse softmax_f32 --reference gen:3f2a --json\n"
+      "  forge analyse gemm_f16 --target cuda:sm_90a --reference expert:cublaslt");
   an->callback([f, &action] { action = [f](Context& c) { return analyse(c, *f); }; });
 }
 

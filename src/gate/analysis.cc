@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gate/card_evidence.h"
+#include "gate/ncu.h"
 #include "gate/real_gate.h"
 
 namespace forge {
@@ -139,6 +140,20 @@ Status RealGate::add_image_metrics(Evidence& e, const Image& image) const {
   return {};
 }
 
+// What a card counts while it makes the reference's call; of a library its instruction mix too.
+Status RealGate::add_card_counters(Evidence& e) {
+  FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
+  FORGE_TRY_ASSIGN(const CallSpec call, call_on(*stage, m_reference->image_or_null(), m_machine.cores));
+  if (!m_reference->runner)
+    if (auto ready = make_ready(*m_reference, *stage, call); !ready)
+      return fail(Code::crashed, "the reference could not be prepared for profiling: " + ready.error().detail);
+  if (m_reference->runner->composed()) e.notes.push_back("composed of several primitives: " + m_info.description);
+  auto lease = m_parts.lease(Lease::Kind::measure);
+  if (!lease) return tl::unexpected(lease.error());
+  add_counters(e, *m_reference->runner, call, !m_reference->image);
+  return {};
+}
+
 Result<Evidence> RealGate::analyse() {
   FORGE_TRY(ensure_open());
   Evidence e;
@@ -158,10 +173,12 @@ Result<Evidence> RealGate::analyse() {
   }
   e.subject = m_info.id + " " + m_info.description;
   add_cost_metrics(e, m_parts.op, m_machine, m_info.seconds);
-  if (m_reference->image) {
-    FORGE_TRY(add_image_metrics(e, *m_reference->image));
+  if (m_reference->image) FORGE_TRY(add_image_metrics(e, *m_reference->image));
+  if (m_machine.target.family == "cuda") {
+    FORGE_TRY(add_card_counters(e));
     return e;
   }
+  if (m_reference->image) return e;
   // A library's code is sampled while it runs on the timed workload: it may have been generated a moment ago.
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
   FORGE_TRY(stage->refresh());
@@ -177,9 +194,7 @@ Result<Evidence> RealGate::analyse() {
   }
   for (const auto& sample : profile->where) e.hot_symbols.emplace_back(sample.mapping, sample.share);
   if (!profile->note.empty()) e.notes.push_back(profile->note);
-  if (m_machine.target.family == "cuda")
-    e.notes.push_back("a library's kernels are not disassembled here: its instruction mix is missing");
-  else if (profile->hot_code.empty())
+  if (profile->hot_code.empty())
     e.notes.push_back("no code was sampled: the instruction mix is missing");
   else
     add_mix_metrics(e, disassemble_code(profile->hot_code, m_info.id, profile->hot_places));

@@ -106,6 +106,7 @@ class RealGate : public Gate {
   // The outside clock of a GPU, for the sides that the inside clock calls beaten (slope_audit.cc).
   Status audit(Job&, Stage&, const std::vector<Side>&, const std::string& what);
   Status add_image_metrics(Evidence&, const Image&) const;
+  Status add_card_counters(Evidence&);  // of the reference
   // The verdict of a checked candidate, from a job whose side 0 it is.
   Result<Verdict> conclude(Checked&, const Job&, const std::optional<PerformanceCondition>&, const NoiseFloor&);
   std::map<std::string, std::string> conditions(const Job&) const;

@@ -82,6 +82,9 @@ class FakeRunner : public Runner {
     p.samples = 100;
     return p;
   }
+  Result<OnceProgram> once(const CallSpec&, const fs::path& folder) const override {
+    return OnceProgram{{"/bin/" + m_kernel, "--once", (folder / "call").string()}, {}};
+  }
   std::string description() const override { return "fake " + m_kernel; }
   std::vector<std::string> sandbox() const override { return {"seccomp", "missing: landlock"}; }
 

@@ -322,6 +322,54 @@ TEST_F(RealGateTest, EvidenceOfTheReferenceAndOfACandidate) {
   EXPECT_EQ(gate->examine(package("unknown")).error().code, Code::build_failed);
 }
 
+// A card's counters through a script in Nsight Compute's place: the whole way from the gate to the evidence.
+struct CardEvidenceGateTest : RealGateTest {
+  TempDir folder = std::move(*TempDir::make());
+  Evidence analysed(const std::string& reference, const std::string& script) {
+    const fs::path ncu = folder.path() / "ncu";
+    EXPECT_TRUE(write_file_atomic(ncu, "#!/bin/sh\ncd " FORGE_SOURCE_DIR "/tests/fixtures/cuda/ncu\n" + script));
+    fs::permissions(ncu, fs::perms::owner_all);
+    setenv("FORGE_NCU", ncu.c_str(), 1);
+    Machine card = fakes::machine();
+    card.target.family = "cuda";
+    GateParts parts = fakes::parts(world, object());
+    parts.disassemble = [](const Image&) -> Result<InstructionMix> { return fail(Code::unsupported, "no SASS here"); };
+    gate = std::make_unique<RealGate>(std::move(parts), fakes::task(reference), card, GateOptions{.quiet = true});
+    const auto e = gate->analyse();
+    unsetenv("FORGE_NCU");
+    EXPECT_TRUE(e) << e.error().text();
+    return e ? *e : Evidence{};
+  }
+  static bool noted(const Evidence& e, const std::string& part) {
+    return std::any_of(e.notes.begin(), e.notes.end(), [&](const auto& n) { return n.find(part) != std::string::npos; });
+  }
+};
+
+TEST_F(CardEvidenceGateTest, OfALibraryThereAreCountersAndAMix) {
+  const Evidence e = analysed("expert",
+                              "case \"$*\" in *--import*) cat source.csv;; *SourceCounters*expert-a*) "
+                              "touch \"$OLDPWD/report.ncu-rep\";; *expert-a*) cat counters.csv;; esac\n");
+  EXPECT_EQ(e.metrics.at("counter_kernels"), 3);
+  EXPECT_EQ(e.metrics.at("counter_registers"), 168);
+  EXPECT_EQ(e.hot_symbols.size(), 3u);
+  EXPECT_GT(e.metrics.at("instructions"), 10);
+  EXPECT_TRUE(e.mix.loops.empty());
+  EXPECT_TRUE(noted(e, "grid (2, 66, 1)"));
+}
+
+TEST_F(CardEvidenceGateTest, OfAnImageThereAreCounters) {
+  const Evidence e = analysed("gen:abc", "case \"$*\" in *SourceCounters*) exit 9;; *sealed*) cat counters.csv;; esac\n");
+  EXPECT_EQ(e.metrics.at("counter_dram_read_bytes"), 147556096 + 556544 + 1059328);
+  EXPECT_TRUE(noted(e, "no instruction mix: no SASS here"));
+}
+
+TEST_F(CardEvidenceGateTest, WhatIsNotPermittedIsSaid) {
+  const Evidence e = analysed("expert", "cat not_permitted.txt; exit 1\n");
+  EXPECT_TRUE(noted(e, "no counters: not permitted: ERR_NVGPUCTRPERM"));
+  EXPECT_TRUE(noted(e, "no instruction mix: not permitted"));
+  EXPECT_FALSE(e.metrics.contains("counter_seconds"));
+}
+
 TEST_F(RealGateTest, CopiesOfTheReferenceAreNeverFaster) {
   world.kernels["sealed"].seconds = 1e-3;
   world.sigma = 0.02;
