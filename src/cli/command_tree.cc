@@ -36,6 +36,7 @@ std::string words_for(const std::string& name) {
       {"--beside", "files"},
       {"--socket", "files"},
       {"--into", "files"},
+      {"--keep", "files"},
   };
   const auto it = kinds.find(name);
   return it == kinds.end() ? "" : it->second;

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "build/build.h"
 #include "cli/command.h"
@@ -21,7 +23,7 @@ namespace forge {
 namespace {
 
 struct SelftestFlags {
-  std::string op = "softmax_f32", folder, target;
+  std::string op = "softmax_f32", folder, target, keep;
   int trials = 0;
   double effect = 0.03;
 };
@@ -66,6 +68,9 @@ int power(Context& c, const SelftestFlags& f) {
   if (!package) return c.fail(package.error());
   const auto r = selftest_power(c.paths, *machine, f.op, *package, f.trials, f.effect);
   if (!r) return c.fail(r.error());
+  if (!f.keep.empty())
+    for (const auto& [name, side] : {std::pair{"plain", &*package}, {"slow", &r->slow}})
+      if (const auto kept = write_package_folder(*side, std::filesystem::path(f.keep) / name); !kept) return c.fail(kept.error());
   c.out(fmt::format("{}: {} of {} trials with a true {:.1f} % were called so (floor {:.2f} %, {:.0f} s)", f.op, r->called_right, r->trials,
                     100 * r->effect, 100 * r->floor, r->seconds));
   const bool visible = r->floor < r->effect;
@@ -128,6 +133,7 @@ void add_selftest(CLI::App& app, Action& action) {
   CLI::App* power_sub = self->add_subcommand("power", "a true difference by a calibrated spin must be called so in 9 of 10 trials");
   common(power_sub, p);
   power_sub->add_option("--effect", p->effect, "the true difference, as a ratio")->check(CLI::Range(0.001, 1.0))->capture_default_str();
+  power_sub->add_option("--keep", p->keep, "a folder for the pair: packages plain/ and slow/");
   power_sub->callback([p, &action] { action = [p](Context& c) { return power(c, *p); }; });
   auto d = std::make_shared<SelftestFlags>();
   d->op.clear();

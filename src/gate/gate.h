@@ -85,6 +85,7 @@ struct PowerResult {
   double effect = 0, floor = 0, seconds = 0;
   std::vector<double> speedups;
   std::vector<std::string> calls;
+  KernelPackage slow;  // the package with the spin
 };
 // `effect` 0.03: one side is slowed by a calibrated spin, alternately the candidate's and the reference's.
 Result<PowerResult> selftest_power(const Paths&, const Machine&, const std::string& operator_name, const KernelPackage&, int trials,

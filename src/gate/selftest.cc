@@ -195,9 +195,9 @@ Result<PowerResult> selftest_power(const Paths& paths, const Machine& machine, c
   FORGE_TRY_ASSIGN(const NoiseFloor floor, bench.floor(image));
   FORGE_TRY_ASSIGN(auto plain, bench.start(image));
   FORGE_TRY_ASSIGN(const std::int64_t turns, calibrate(bench, package, *plain, effect));
-  FORGE_TRY_ASSIGN(const Image slow_image, bench.build(with_spin(package, turns)));
+  PowerResult out{.effect = effect, .floor = floor.ratio, .slow = with_spin(package, turns)};
+  FORGE_TRY_ASSIGN(const Image slow_image, bench.build(out.slow));
   FORGE_TRY_ASSIGN(auto slow, bench.start(slow_image));
-  PowerResult out{.effect = effect, .floor = floor.ratio};
   for (int i = 0; i < trials; ++i) {
     const bool candidate_slow = i % 2 == 0;
     FORGE_TRY_ASSIGN(auto candidate, bench.start(candidate_slow ? slow_image : image));

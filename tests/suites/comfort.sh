@@ -142,4 +142,11 @@ for pair in oracle.cc:oracle.so experts/cpu/onednn.cc:expert-onednn.so; do
 done
 FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" run 0 'mine_f32 .*onednn' forge operators
 FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" run 0 'mine_f32 .*rejected' forge selftest admission --operator mine_f32
+
+# --- forge selftest power --keep: a pair that differs in the spin only, and is right; what it was called is not asked here
+forge selftest power --operator softmax_f32 --effect 0.9 --trials 1 --keep "$work/pair" >"$work/out" 2>&1 || [[ $? -eq 1 ]] || fail "power --keep: $(cat "$work/out")"
+diff "$work/pair/plain/kernel.cpp" "$work/pair/slow/kernel.cpp" >"$work/diff" && fail "the pair does not differ"
+grep -q '^<' "$work/diff" && fail "more than an addition: $(cat "$work/diff")"
+grep -q selftest_spin "$work/pair/slow/launch.toml" || fail "the spin is not launched"
+for side in plain slow; do run 0 'correct: ' forge check "$work/pair/$side" --operator softmax_f32; done
 echo "comfort: all cases passed"
