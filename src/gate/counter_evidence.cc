@@ -120,6 +120,7 @@ void add_counter_metrics(Evidence& e, const CallCounters& counters) {
                    [](const auto& a, const auto& b) { return seconds_of(*a.first) * a.second > seconds_of(*b.first) * b.second; });
   for (std::size_t i = 0; i < std::min(launches.size(), kKernelNotes); ++i) e.notes.push_back(told(*launches[i].first, launches[i].second));
   if (launches.size() > kKernelNotes) e.notes.push_back(fmt::format("... and {} launches more", launches.size() - kKernelNotes));
+  if (!counters.made.empty()) e.notes.push_back("under Nsight Compute it was: " + counters.made);
   e.notes.insert(e.notes.end(), counters.notes.begin(), counters.notes.end());
   for (const CounterRule& rule : kRules)
     if (!e.metrics.contains(rule.metric) && std::none_of(counters.notes.begin(), counters.notes.end(),

@@ -97,6 +97,8 @@ Result<CallCounters> take_counters(const OnceProgram& program, const fs::path& f
     NcuOutput page = parse_ncu_counters(r.output);
     if (!page.kernels.empty()) {
       out.kernels = std::move(page.kernels);
+      for (const std::string& line : split(r.output, '\n'))
+        if (line.starts_with("made: ")) out.made = trim(line.substr(6));
       return out;
     }
     // One that this card or this version does not know spoils the run for all: without it, once more.

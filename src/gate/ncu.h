@@ -11,6 +11,7 @@ namespace forge {
 struct CallCounters {
   std::vector<KernelCounters> kernels;
   std::vector<std::string> notes;  // metrics that this card or this version does not know
+  std::string made;                // an expert's description in that process: it may have tuned itself differently there
 };
 // `folder`: scratch, of the caller's. Errors: unsupported (no ncu, not permitted), timeout, crashed.
 Result<CallCounters> take_counters(const OnceProgram&, const fs::path& folder);

@@ -31,7 +31,7 @@ int serve_cuda_requests(int channel, Packet&, CudaVehicle&, CudaServed&);
 
 // A call from a file, made once between the profiler's start and stop: no judge, no channel, no sandbox. The first: the program.
 int serve_once(const std::string& file);
-Status run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&);
+Result<std::string> run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&);  // an expert's description, as it then is
 
 std::uint32_t seal_cuda_runner();  // the features that are in force now
 int become_python(char** argv);    // seals, then executes; returns when it cannot

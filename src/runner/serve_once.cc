@@ -65,7 +65,7 @@ Status fill_inputs(const cu::Driver& d, const wire::CudaPrepare& p, const CudaIm
 
 }  // namespace
 
-Status run_once(const cu::Driver& d, const std::string& runner_code, const OnceFile& file) {
+Result<std::string> run_once(const cu::Driver& d, const std::string& runner_code, const OnceFile& file) {
   FORGE_TRY_ASSIGN(const auto vehicle, CudaVehicle::make(d, runner_code));
   std::vector<std::string> entries;
   for (std::uint32_t i = 0; i < file.load->entry_count; ++i) entries.push_back(text_of(file.load->entries[i]));
@@ -80,20 +80,26 @@ Status run_once(const cu::Driver& d, const std::string& runner_code, const OnceF
   FORGE_TRY(cu::check(d, d.profiler_start(), "starting the profiler"));
   FORGE_TRY(expect_ok(served->queue(0)));
   FORGE_TRY(expect_ok(vehicle->wait()));
-  return cu::check(d, d.profiler_stop(), "stopping the profiler");
+  FORGE_TRY(cu::check(d, d.profiler_stop(), "stopping the profiler"));
+  wire::Reply reply;
+  served->describe(reply);
+  return text_of(reply.text);
 }
 
 int serve_once(const std::string& path) {
-  const auto run = [&]() -> Status {
+  const auto run = [&]() -> Result<std::string> {
     FORGE_TRY_ASSIGN(const OnceFile file, read_once_file(path));
     FORGE_TRY_ASSIGN(const cu::Driver* d, cu::driver());
     FORGE_TRY_ASSIGN(const TargetSpec target, native_cuda_target());
     FORGE_TRY_ASSIGN(const std::string code, read_device_code("runner", target));
     return run_once(*d, code, file);
   };
-  const Status s = run();
-  if (!s) fmt::print(stderr, "forge-runner --once: {}\n", s.error().text());
-  return s ? 0 : 1;
+  const auto made = run();
+  if (!made)
+    fmt::print(stderr, "forge-runner --once: {}\n", made.error().text());
+  else if (!made->empty())
+    fmt::print("made: {}\n", *made);
+  return made ? 0 : 1;
 }
 
 }  // namespace forge

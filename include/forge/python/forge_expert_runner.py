@@ -404,7 +404,10 @@ class OnceRunner(Runner):
         if content:
             return f"{len(content)} bytes stand behind the last message"
         answer = self.answer(GO, Go(), [])
-        return None if answer.outcome == OK else answer.text.decode(errors="replace")
+        if answer.outcome != OK:
+            return answer.text.decode(errors="replace")
+        print("made: " + self.text(), flush=True)
+        return None
 
 
 KIND_OF = {Reply: REPLY, CudaPlaced: PLACED, CudaDone: DONE, Samples: SAMPLES}

@@ -346,15 +346,17 @@ struct CardEvidenceGateTest : RealGateTest {
 };
 
 TEST_F(CardEvidenceGateTest, OfALibraryThereAreCountersAndAMix) {
-  const Evidence e = analysed("expert",
-                              "case \"$*\" in *--import*) cat source.csv;; *SourceCounters*expert-a*) "
-                              "touch \"$OLDPWD/report.ncu-rep\";; *expert-a*) cat counters.csv;; esac\n");
+  const Evidence e =
+      analysed("expert",
+               "case \"$*\" in *--import*) cat source.csv;; *SourceCounters*expert-a*) "
+               "touch \"$OLDPWD/report.ncu-rep\";; *expert-a*) echo made: cuBLASLt 1, algorithm 7; cat counters.csv;; esac\n");
   EXPECT_EQ(e.metrics.at("counter_kernels"), 3);
   EXPECT_EQ(e.metrics.at("counter_registers"), 168);
   EXPECT_EQ(e.hot_symbols.size(), 3u);
   EXPECT_GT(e.metrics.at("instructions"), 10);
   EXPECT_TRUE(e.mix.loops.empty());
   EXPECT_TRUE(noted(e, "grid (2, 66, 1)"));
+  EXPECT_TRUE(noted(e, "under Nsight Compute it was: cuBLASLt 1, algorithm 7"));
 }
 
 TEST_F(CardEvidenceGateTest, OfAnImageThereAreCounters) {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python expert's runner against a stand-in for the card: what it answers to a judge, right and wrong requests alike."""
+import contextlib
 import ctypes
 import importlib.util
+import io
 import os
 import socket
 import sys
@@ -171,7 +173,10 @@ def check_once(folder, plugin):
             file.write(content)
         return r.OnceRunner(plugin, FakeCard).make_call(path)
 
-    assert said(load + imports + prepare) is None
+    heard = io.StringIO()
+    with contextlib.redirect_stdout(heard):
+        assert said(load + imports + prepare) is None
+    assert heard.getvalue().startswith("made: twice 1.0"), heard.getvalue()
     card = FakeCard.last
     assert card.log == ["profiled"] and card.tensors["x"].value == "drawn" and set(card.mapped) == {1, 2}
     assert "should begin" in said(load)

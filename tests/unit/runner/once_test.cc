@@ -99,6 +99,11 @@ TEST_F(OnceTest, WhatIsNoCallIsRefusedWithWhatIsWrong) {
   EXPECT_NE(complaint(good.substr(0, good.size() - sizeof(wire::CudaPrepare))).find("should begin"), std::string::npos);
   EXPECT_NE(complaint(good + "x").find("behind the last message"), std::string::npos);
   EXPECT_NE(complaint(good.substr(sizeof(wire::Load) + 7)).find("where load is expected"), std::string::npos);
+  for (std::size_t n = 0; n < 400; ++n) {  // refused or not, it ends
+    std::string changed = good;
+    changed[n * 104729 % good.size()] ^= char(1 + n % 255);
+    complaint(changed);
+  }
   fs::resize_file(path(), kOnceBytes + 1);  // a hole: no space is taken
   EXPECT_NE(read_once_file(path()).error().text().find("more than"), std::string::npos);
   EXPECT_EQ(complaint(good), "none");
@@ -108,7 +113,7 @@ TEST_F(OnceTest, TheCallIsMadeOnceBetweenTheProfilersMarks) {
   bytes();
   const auto file = read_once_file(path());
   ASSERT_TRUE(file) << file.error().text();
-  const Status s = run_once(fake_card::driver(), "our cubin", *file);
+  const auto s = run_once(fake_card::driver(), "our cubin", *file);
   ASSERT_TRUE(s) << s.error().text();
   const auto& log = fake_card::state().log;
   const auto begin = std::find(log.begin(), log.end(), "profiler start"), end = std::find(log.begin(), log.end(), "profiler stop");
@@ -135,7 +140,7 @@ TEST_F(OnceTest, TheCallIsMadeOnceBetweenTheProfilersMarks) {
 TEST_F(OnceTest, AnInputOutsideItsAllocationIsRefused) {
   OnceFile file = image();
   file.prepare->tensors[0].shape[0] = 1 << 20;
-  const Status s = run_once(fake_card::driver(), "our cubin", file);
+  const auto s = run_once(fake_card::driver(), "our cubin", file);
   ASSERT_FALSE(s);
   EXPECT_NE(s.error().message.find("input 'x'"), std::string::npos) << s.error().text();
 }
