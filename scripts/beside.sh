@@ -3,7 +3,8 @@
 # The judge beside Google Benchmark's compare.py and hyperfine on one pair of kernels: how often each calls a true 2 %, and how often
 # a difference that is none. Method and table: docs/beside-other-tools.md.
 #   scripts/beside.sh [TRIALS] [BUILD] [OUT]     30 trials, build, results/beside: OUT.txt and OUT.jsonl are written
-# FORGE names another program than BUILD/forge; BESIDE_BUSY=1 goes on where a busy machine spoils the calibration. Keep it quiet.
+# FORGE names another program than BUILD/forge, BESIDE_PAIR a pair that was calibrated before (`forge selftest power --effect 0.02
+# --operator gemm_f32 --keep FOLDER`). Keep the machine quiet: calibration and trials both need it.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/common.sh"
@@ -20,11 +21,15 @@ rm -rf "$work"
 mkdir -p "$work/home" "$(dirname "$out")"
 
 # plain/ and slow/: the same kernel, one with a spin that makes it slower by a calibrated 2 %. copy/: plain/ once more.
-say "Calibrating a spin of 2 % of gemm_f32."
-"$FORGE" --json selftest power --operator gemm_f32 --effect 0.02 --trials 2 --keep "$work" >"$work/calibration.json" || [[ $? -eq 1 ]]
-jq -e '.visible' "$work/calibration.json" >/dev/null || [[ -n "${BESIDE_BUSY:-}" ]] ||
-  refuse "The machine is too busy: 2 % cannot be calibrated at a noise floor of $(jq '.floor * 1000 | round / 10' "$work/calibration.json") %." \
-    "start again when it is quiet, or set BESIDE_BUSY=1 to see what each tool makes of noise"
+if [[ -n "${BESIDE_PAIR:-}" ]]; then
+  cp -r "$BESIDE_PAIR/plain" "$BESIDE_PAIR/slow" "$work"
+else
+  say "Calibrating a spin of 2 % of gemm_f32."
+  "$FORGE" --json selftest power --operator gemm_f32 --effect 0.02 --trials 2 --keep "$work" >"$work/calibration.json" || [[ $? -eq 1 ]]
+  jq -e '.visible' "$work/calibration.json" >/dev/null ||
+    refuse "The machine is too busy: 2 % cannot be calibrated at a noise floor of $(jq '.floor * 1000 | round / 10' "$work/calibration.json") %." \
+      "start again when it is quiet, or let BESIDE_PAIR name a pair from a quiet hour, to see what each tool makes of noise"
+fi
 cp -r "$work/plain" "$work/copy"
 
 say "Building the programs for the other tools."

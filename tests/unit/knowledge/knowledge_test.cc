@@ -211,6 +211,15 @@ TEST(ShippedKnowledge, EveryEntryHasAllPartsAndItsProbeIsBuiltAndToldApartByItsS
   EXPECT_GE(with_signature, 8);
 }
 
+// What the shipped evidence says of this project's own machine: a wrong file name or a lost file would take knowledge away silently.
+TEST(ShippedKnowledge, AtLeastTwelveEntriesAreCertifiedOnOneClassOfCpu) {
+  const auto base = KnowledgeBase::load(fs::path(FORGE_SOURCE_DIR) / "knowledge");
+  ASSERT_TRUE(base) << base.error().text();
+  int certified = 0;
+  for (const Entry& e : base->entries()) certified += state_on(e, "cpu:AuthenticAMD-25-17") == EntryState::certified;
+  EXPECT_GE(certified, 12);
+}
+
 class ShippedCudaKnowledge : public testing::Test {
  protected:
   const fs::path source = FORGE_SOURCE_DIR;
