@@ -41,7 +41,7 @@ std::int64_t count(const Json& j, const char* key) {
   const Json& v = at(j, key);
   if (!v.is_number()) return 0;
   const double d = v.get<double>();
-  return d > 0 && d < 1e15 ? static_cast<std::int64_t>(d) : 0;
+  return d > 0 && d < 1e12 ? static_cast<std::int64_t>(d) : 0;
 }
 double dollars(const Json& j, const char* key) {
   const Json& v = at(j, key);
@@ -99,8 +99,8 @@ class ClaudeUsage final : public LineUsage {
       m_messages[text(message, "id")] = claude_usage(at(message, "usage"));
       TokenUse sum;
       for (const auto& [id, use] : m_messages) sum += use;
-      m_use = sum;
-      m_use.estimated = true;
+      sum.estimated = true;
+      replace(sum);
     }
     if (type != "result") return;
     m_final = true;
@@ -113,7 +113,7 @@ class ClaudeUsage final : public LineUsage {
     }
     if (all.total() == 0) all = claude_usage(at(j, "usage"));  // of the main model alone
     all.dollars = dollars(j, "total_cost_usd");
-    m_use = all;
+    replace(all);
     m_last_words = text(j, "subtype");
     if (const std::string said = text(j, "result"); !said.empty()) m_last_words += ": " + said;
   }
@@ -165,7 +165,7 @@ class GeminiUsage final : public LineUsage {  // either of its two outputs
     TokenUse use = prompt(count(s, "input_tokens"), count(s, "cached"), 0);
     // Thoughts are in the total alone.
     use.output = std::max(count(s, "output_tokens"), count(s, "total_tokens") - count(s, "input_tokens"));
-    m_use = use;
+    replace(use);
     if (m_last_words.empty()) m_last_words = text(j, "status");
   }
 

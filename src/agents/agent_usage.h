@@ -2,6 +2,7 @@
 // What a command line agent says of itself on its standard output: tokens, the reason of an end, a key that is refused. Each agent in
 // its own words; lines that are not understood are passed over. No exit code is looked at: agents end with 0 after failures.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,12 @@ class UsageReader {
   const std::string& last_words() const { return m_last_words; }  // of the agent about its end, for people; may be empty
 
  protected:
+  // What is said anew takes the place of what was said, unless it is less: an agent cannot take back what it has used.
+  void replace(const TokenUse& use) {
+    const double dollars = std::max(use.dollars, m_use.dollars);
+    if (use.total() >= m_use.total()) m_use = use;
+    m_use.dollars = dollars;
+  }
   TokenUse m_use;
   std::string m_hopeless, m_last_words;
 };

@@ -110,7 +110,7 @@ void CallListener::hear(Client& c) {
       if (c.heard.size() <= kCallCap) continue;
       wrong = "the line is too long";
     } else {
-      const Json j = Json::parse(c.heard.substr(0, end), nullptr, false);
+      const Json j = parse_json(c.heard.substr(0, end), "call").value_or(Json());  // of bounded depth: dump() recurses
       if (j.is_object() && j.contains("tool") && j["tool"].is_string() && (!j.contains("arguments") || j["arguments"].is_object()))
         c.call = ToolCall{{}, j["tool"].get<std::string>(), j.contains("arguments") ? dump(j["arguments"]) : "{}"};
       else

@@ -29,10 +29,11 @@ Result<Arguments> Arguments::read(const std::string& text) {
         fmt::format("at most {} are read; write the package into a folder of the workspace and name it in `folder`", kMaxArguments));
   if (const std::size_t good = utf8_prefix(text); good < text.size())
     return wrong_argument(fmt::format("byte {} of the arguments is not UTF-8", good + 1), "send UTF-8 text");
-  Json value = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
-  if (value.is_discarded()) {
-    const Result<Json> parsed = parse_json(text, "arguments");
-    return wrong_argument("the arguments are no JSON: " + (parsed ? "" : utf8_head(parsed.error().message, 300)), "send one JSON object");
+  Json value = Json::object();
+  if (!text.empty()) {
+    Result<Json> parsed = parse_json(text, "arguments");  // of bounded depth: what copies and writes JSON recurses
+    if (!parsed) return wrong_argument("the arguments are no JSON: " + utf8_head(parsed.error().message, 300), "send one JSON object");
+    value = std::move(*parsed);
   }
   if (!value.is_object())
     return wrong_argument("the arguments are no JSON object", "send one JSON object, e.g. {\"source\": ..., \"plan\": ...}");

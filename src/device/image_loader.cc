@@ -95,7 +95,7 @@ struct Loader {
       if (!names_of_symbols) return refuse("symbol names outside the file");
       strings = *names_of_symbols;
       symbols.resize(table->size() / sizeof(Elf64_Sym));
-      std::memcpy(symbols.data(), table->data(), symbols.size() * sizeof(Elf64_Sym));
+      if (!symbols.empty()) std::memcpy(symbols.data(), table->data(), symbols.size() * sizeof(Elf64_Sym));
       break;
     }
     return {};

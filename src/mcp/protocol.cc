@@ -110,8 +110,9 @@ McpProtocol::McpProtocol(std::vector<ToolSpec> tools, McpSettings settings) : m_
 
 McpIncoming McpProtocol::receive(const std::string& line) const {
   const auto answer = [](std::string text) { return McpIncoming{std::move(text), std::nullopt, {}}; };
-  const Json message = Json::parse(line, nullptr, false);
-  if (message.is_discarded()) return answer(error_line(nullptr, kParse, "not JSON: one message a line is expected"));
+  const Result<Json> parsed = parse_json(line, "message");  // of bounded depth: what copies and writes JSON recurses
+  if (!parsed) return answer(error_line(nullptr, kParse, "not JSON: one message a line is expected"));
+  const Json& message = *parsed;
   if (!message.is_object()) return answer(error_line(nullptr, kInvalid, "a message is one JSON object; batches are not supported"));
   const Json* id = at(message, "id");
   const std::string method = text_at(message, "method");

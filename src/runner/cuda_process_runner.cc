@@ -132,7 +132,7 @@ class CudaProcessRunner final : public Runner {
 
   RunnerResult<double> batch(int calls, bool flush_only) override {
     if (m_link.ended()) return runner_failure(*m_link.ended());
-    if (calls < 0 || (!flush_only && static_cast<std::size_t>(calls) > (m_expert ? std::size_t(1) << 20 : m_batch_calls)))
+    if (calls < 0 || calls > wire::k_max_batch || (!flush_only && !m_expert && static_cast<std::size_t>(calls) > m_batch_calls))
       return runner_failure(Reason::runner_broke, fmt::format("a batch of {} calls, {} of which are prepared", calls, m_batch_calls));
     if (auto awake = wake(); !awake) return runner_failure(awake.error());
     wire::CudaBatch message{.header = {}, .calls = static_cast<std::uint32_t>(calls), .flush_only = flush_only ? 1u : 0u};

@@ -7,7 +7,7 @@
 
 namespace forge::wire {
 
-constexpr int k_max_places = 96, k_max_maps = 24, k_max_map_rank = 5;
+constexpr int k_max_places = 96, k_max_maps = 24, k_max_map_rank = 5, k_max_batch = 4096;
 
 // Memory of the judge's: byte `offset` of an imported allocation. Allocation 0: none.
 struct Place {
@@ -79,7 +79,7 @@ struct CudaPrepare {
 // -> runner: {flush, call} for slots 1..calls, pipelined, then one wait. Answer: cuda_done. An expert repeats slot 0.
 struct CudaBatch {
   Header header;
-  std::uint32_t calls = 0;
+  std::uint32_t calls = 0;       // at most k_max_batch
   std::uint32_t flush_only = 0;  // 1: the flushes alone
 };
 

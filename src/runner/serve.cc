@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
@@ -52,6 +54,13 @@ std::unique_ptr<Served> refuse_load(wire::Reply& reply, wire::Outcome outcome, c
   reply.outcome = outcome;
   copy_text(reply.text, why);
   return nullptr;
+}
+
+bool read_image(int fd, std::uint64_t bytes, std::string& out) {
+  struct stat file;
+  if (fstat(fd, &file) != 0 || file.st_size < 0 || bytes > static_cast<std::uint64_t>(file.st_size)) return false;
+  out.resize(bytes);
+  return pread(fd, out.data(), out.size(), 0) == static_cast<ssize_t>(out.size());
 }
 
 int serve(int channel) {

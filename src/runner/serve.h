@@ -32,6 +32,8 @@ class Served {
 // Loads, then closes the sandbox; on failure the answer says why (refuse_load) and the pointer is null.
 std::unique_ptr<Served> serve_image(const wire::Load&, int image_fd, wire::Reply&);
 std::unique_ptr<Served> serve_expert(const wire::Load&, wire::Reply&);
+// The image file's first `bytes` bytes. False: it has fewer, or cannot be read.
+bool read_image(int fd, std::uint64_t bytes, std::string& out);
 std::unique_ptr<Served> refuse_load(wire::Reply&, wire::Outcome, const std::string& why);
 
 // The judge's buffers in this process, at the judge's addresses.

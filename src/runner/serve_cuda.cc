@@ -105,7 +105,8 @@ int serve_cuda_requests(int channel, Packet& packet, CudaVehicle& vehicle, CudaS
       sent = answer(channel, header, done, a);
     } else if (const auto* batch = packet.as<wire::CudaBatch>()) {
       wire::CudaDone done;
-      const Answer a = vehicle.batch(batch->calls, batch->flush_only != 0, queue);
+      const Answer a = batch->calls > wire::k_max_batch ? Answer{wire::Outcome::refused, "a batch of more calls than there may be"}
+                                                        : vehicle.batch(batch->calls, batch->flush_only != 0, queue);
       sent = answer(channel, header, done, a);
     } else if (const auto* ready = packet.as<wire::Ready>()) {
       wire::Reply reply;
@@ -148,8 +149,7 @@ int serve_cuda(int channel, Packet& packet) {
   std::vector<std::string> entries;
   if (!expert) {
     if (packet.fds.size() != 1 || load->entry_count > wire::k_max_entries) return 2;
-    cubin.resize(load->object_bytes);
-    if (pread(packet.fds[0].get(), cubin.data(), cubin.size(), 0) != static_cast<ssize_t>(cubin.size()))
+    if (!read_image(packet.fds[0].get(), load->object_bytes, cubin))
       return refuse({.code = Code::internal, .message = "the image file is shorter than announced"});
     for (std::uint32_t i = 0; i < load->entry_count; ++i) entries.push_back(text_of(load->entries[i]));
   }

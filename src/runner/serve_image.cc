@@ -78,8 +78,8 @@ class ServedImage final : public Served {
 std::unique_ptr<Served> serve_image(const wire::Load& load, int image_fd, wire::Reply& reply) {
   if (load.core_count == 0 || load.core_count > wire::k_max_cores || load.entry_count > wire::k_max_entries)
     return refuse_load(reply, wire::Outcome::refused, "cores or entries out of range");
-  std::string object(load.object_bytes, '\0');
-  if (pread(image_fd, object.data(), object.size(), 0) != static_cast<ssize_t>(object.size()))
+  std::string object;
+  if (!read_image(image_fd, load.object_bytes, object))
     return refuse_load(reply, wire::Outcome::broken, "the image file is shorter than announced");
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < load.entry_count; ++i) names.push_back(text_of(load.entries[i]));

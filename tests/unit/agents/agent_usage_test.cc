@@ -44,6 +44,15 @@ TEST(AgentUsage, WhatAKilledClaudeCodeLeavesIsALowerBoundAndSaysSo) {
   EXPECT_TRUE(u.estimated);
 }
 
+TEST(AgentUsage, NothingThatWasUsedIsTakenBack) {
+  const std::string nothing = R"({"type":"result","subtype":"success","usage":{}})";
+  const TokenUse u = read(UsageFormat::claude_code, {kClaudeResult, nothing});
+  expect(u, 109, 300, 20, 42);
+  EXPECT_DOUBLE_EQ(u.dollars, 0.25);
+  const std::string gemini = R"({"type":"result","status":"success","stats":{"input_tokens":10,"output_tokens":5,"total_tokens":15}})";
+  expect(read(UsageFormat::gemini, {gemini, R"({"type":"result","stats":{}})"}), 10, 0, 0, 5);
+}
+
 TEST(AgentUsage, ClaudeCodeRetriesARefusedKeyForMinutes) {
   const auto retry = [](const char* status) {
     UsageReader* r = nullptr;

@@ -82,7 +82,8 @@ TEST_F(Socket, AClientThatGoesIsNotWaitedFor) {
 
 TEST_F(Socket, GarbageIsAnsweredAndNeverSeen) {
   for (const std::string& text : {std::string("GET / HTTP/1.1\n"), std::string("[]\n"), std::string("{\"tool\":7}\n"),
-                                  std::string("\0\xff\n", 3), std::string("{\"tool\":\"x\",\"arguments\":[]}\n")}) {
+                                  std::string("\0\xff\n", 3), std::string("{\"tool\":\"x\",\"arguments\":[]}\n"),
+                                  "{\"tool\":\"x\",\"arguments\":{\"a\":" + std::string(50000, '[') + std::string(50000, ']') + "}}\n"}) {
     const Fd fd = raw(text);
     EXPECT_FALSE(listener.wait(0.05, {}));
     char b[512];

@@ -128,6 +128,7 @@ TEST(Tools, HostileArgumentsAreAnsweredWithHowToDoItRight) {
       {"submit", "[1]", "no JSON object"},
       {"submit", "{\"source\":", "no JSON"},
       {"submit", std::string(300000, '['), "no JSON"},
+      {"submit", R"({"folder":)" + std::string(2000000, '[') + std::string(2000000, ']') + "}", "nested deeper"},
       {"submit", R"({"source":"x"})", "'plan' is missing"},
       {"submit", R"({"source":1,"plan":"p"})", "'source' is no string"},
       {"submit", R"({"source":"  ","plan":"p"})", "'source' is empty"},

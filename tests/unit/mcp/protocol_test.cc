@@ -127,6 +127,9 @@ TEST(McpProtocol, BothHalvesOfAResultAreTheSame) {
 TEST(McpProtocol, WhatIsWrongIsSaidWithTheRightCode) {
   const auto code = [](const std::string& line) { return ask(line)["error"]["code"].get<int>(); };
   EXPECT_EQ(code("not json"), -32700);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"submit","arguments":{"a":)" +
+                 std::string(1000000, '[') + std::string(1000000, ']') + "}}}"),
+            -32700);  // deeper than a stack is
   EXPECT_EQ(code("[]"), -32600);
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":null,"method":"ping"})"), -32600);
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})"), -32600);
