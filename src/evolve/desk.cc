@@ -239,7 +239,8 @@ Result<Desk::Sealed> Desk::seal(Generation generation) {
                      bool promote = true;
                      if (!m_parts.home.empty()) {
                        FORGE_TRY_ASSIGN(Vault vault, Vault::open(m_parts.home));
-                       FORGE_TRY(vault.seal(generation));
+                       // Of a kernel that is sealed already the vault keeps the earlier record, and that is told.
+                       FORGE_TRY_ASSIGN(generation, vault.seal(generation));
                        FORGE_TRY_ASSIGN(const auto before, vault.promoted(generation.operator_name, generation.target));
                        if (before) {
                          FORGE_TRY_ASSIGN(promote, beats(generation, *before));

@@ -269,6 +269,27 @@ TEST(Run, OnlyAFasterGen0TakesThePlaceOfAnother) {
   EXPECT_EQ((*of_these)->id, promoted);
 }
 
+// A record is never replaced, and what a run says it sealed is what the vault holds.
+TEST(Run, AKernelThatIsSealedAlreadyKeepsItsRecord) {
+  const auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  std::vector<double> told;
+  for (const double ms : {0.5, 0.4}) {
+    Trial r;
+    r.world.home = folder->path();
+    r.world.ms = {{"a", ms}};
+    ScriptedArchitect architect({plan_of({milestone(0, {decision("D0.1", "tile", "8")})})});
+    ScriptedCoder coder({hands_in("a")});
+    const RunResult& result = r.go(architect, coder);
+    ASSERT_TRUE(result.generation);
+    told.push_back(result.generation->verdict.measurement()->seconds);
+  }
+  EXPECT_EQ(told[0], told[1]);
+  const auto vault = Vault::open(folder->path());
+  ASSERT_TRUE(vault);
+  EXPECT_EQ(vault->all()->at(0).verdict.measurement()->seconds, told[0]);
+}
+
 // The fake gate remembers nothing, as the gate of a resumed run does.
 TEST(Run, AGainThatDoesNotRepeatIsNotSealed) {
   Trial r;
