@@ -91,6 +91,13 @@ std::optional<double> over_kernels(const std::vector<KernelCounters>& kernels, c
 
 }  // namespace
 
+std::size_t slowest_kernel(const CallCounters& counters) {
+  const auto& kernels = counters.kernels;
+  const auto slowest =
+      std::max_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return seconds_of(a) < seconds_of(b); });
+  return std::size_t(slowest - kernels.begin());
+}
+
 void add_counter_metrics(Evidence& e, const CallCounters& counters) {
   const auto& kernels = counters.kernels;
   e.metrics["counter_kernels"] = double(kernels.size());

@@ -14,7 +14,7 @@
 namespace forge {
 namespace {
 
-constexpr double kPatience_s = 300;  // an expert's framework starts and tunes under it
+constexpr double kPatience_s = 120;  // an expert's framework starts and tunes under it
 constexpr std::size_t kOutputCap = std::size_t(256) << 20;
 
 const std::vector<std::string> kMetrics = {"gpu__time_duration.sum",
@@ -113,10 +113,11 @@ Result<CallCounters> take_counters(const OnceProgram& program, const fs::path& f
   }
 }
 
-Result<InstructionMix> take_instructions(const OnceProgram& program, const fs::path& folder) {
+Result<InstructionMix> take_instructions(const OnceProgram& program, const fs::path& folder, std::size_t kernel) {
   FORGE_TRY_ASSIGN(const fs::path ncu, ncu_program());
   std::vector<std::string> flags = common_flags();
   flags.insert(flags.end(), {"--section", "SourceCounters", "--section", "InstructionStats", "-f", "-o", "report"});
+  flags.insert(flags.end(), {"--launch-skip", std::to_string(kernel), "--launch-count", "1"});
   FORGE_TRY_ASSIGN(const ProcessResult r, run_process(under_ncu(ncu, std::move(flags), program, folder)));
   std::error_code ec;
   if (!fs::exists(folder / "report.ncu-rep", ec)) return fail(reason_of_silence(r));
@@ -142,11 +143,17 @@ void add_counters(Evidence& e, const Runner& runner, const CallSpec& call, bool 
   if (!counters) missing("counters", counters.error());
   if (counters) add_counter_metrics(e, *counters);
   if (library && (counters || counters.error().code != Code::unsupported)) {
-    auto mix = take_instructions(*program, folder->path());
-    if (mix)
+    // Every kernel is run again many times for its counts, so one is enough: the one that takes longest.
+    const std::size_t longest = counters ? slowest_kernel(*counters) : 0;
+    auto mix = take_instructions(*program, folder->path(), longest);
+    if (mix) {
       add_sass_metrics(e, *mix);
-    else
+      if (counters && counters->kernels.size() > 1)
+        e.notes.push_back(
+            fmt::format("instructions: of the kernel that takes longest, number {} of {}", longest + 1, counters->kernels.size()));
+    } else {
       missing("instruction mix", mix.error());
+    }
   } else if (library) {
     missing("instruction mix", counters.error());
   }

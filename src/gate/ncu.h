@@ -15,7 +15,8 @@ struct CallCounters {
 };
 // `folder`: scratch, of the caller's. Errors: unsupported (no ncu, not permitted), timeout, crashed.
 Result<CallCounters> take_counters(const OnceProgram&, const fs::path& folder);
-Result<InstructionMix> take_instructions(const OnceProgram&, const fs::path& folder);
+Result<InstructionMix> take_instructions(const OnceProgram&, const fs::path& folder, std::size_t kernel = 0);  // of one kernel of the call
+std::size_t slowest_kernel(const CallCounters&);
 
 // Metrics counter_*, the kernels' shares of the time as hot symbols, and a note a kernel with its launch shape.
 void add_counter_metrics(Evidence&, const CallCounters&);

@@ -65,13 +65,17 @@ TEST(NcuCsvTest, TheSourcePageBecomesAnInstructionMix) {
   const std::vector<CountedKernel> made = {{"k",
                                             {{0x100, "MOV R1, R2", 10},
                                              {0x110, "@!UP0 HGMMA.64x128x16.F32 R24, gdesc[UR16], R24", 100},
+                                             {0x118, "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR10], R198", 900},
+                                             {0x11c, "@!P0 BRA 0x118", 900},
                                              {0x120, "@P0 BRA 0x110", 100},
                                              {0x130, "STL [R1], R2", 50},
                                              {0x140, "NOP", 100}}}};
   const InstructionMix mix = counted_mix(made);
-  EXPECT_EQ(mix.instructions, 4);  // a NOP is padding
+  EXPECT_EQ(mix.instructions, 6);  // a NOP is padding
   EXPECT_EQ(mix.mnemonics.at("mov"), 1);
-  EXPECT_EQ(mix.hot, (std::map<std::string, std::int64_t>{{"bra", 1}, {"hgmma.64x128x16.f32", 1}, {"stl", 1}}));
+  EXPECT_EQ(mix.hot, (std::map<std::string, std::int64_t>{
+                         {"bra", 2}, {"hgmma.64x128x16.f32", 1}, {"stl", 1}, {"syncs.phasechk.trans64.trywait", 1}}))
+      << "measured by what works, not by the polls of a barrier";
   EXPECT_EQ(mix.spills, 1);
   EXPECT_TRUE(mix.loops.empty()) << "no listing of a library's code";
   EXPECT_TRUE(counted_mix({{"k", {{0, "EXIT", 0}}}}).hot.empty());
@@ -165,6 +169,16 @@ TEST_F(NcuRunTest, TheInstructionMixComesFromAReport) {
   EXPECT_GT(mix->instructions, 10);
   EXPECT_GT(mix->hot.size(), 0u);
   EXPECT_LT(mix->hot.size(), mix->mnemonics.size());
+}
+
+TEST_F(NcuRunTest, OneKernelIsCountedTheOneThatTakesLongest) {
+  const auto named = [](const char* kernel, double seconds) {
+    return KernelCounters{.kernel = kernel, .grid = {}, .block = {}, .values = {{"gpu__time_duration.sum", seconds}}};
+  };
+  EXPECT_EQ(slowest_kernel({.kernels = {named("a", 1e-6), named("b", 3e-6), named("c", 2e-6)}, .notes = {}, .made = {}}), 1u);
+  ncu("case \"$*\" in *--import*) cat " + file("source.csv") + ";; *) touch report.ncu-rep;; esac\n");
+  ASSERT_TRUE(take_instructions(program, folder.path(), 1));
+  EXPECT_NE(read_file(folder.path() / "asked")->find("--launch-skip 1 --launch-count 1"), std::string::npos);
 }
 
 }  // namespace
