@@ -49,7 +49,7 @@ for side in plain slow copy; do
 done
 g++ -std=c++20 -O2 -pthread "$root/bench/beside/two_benchmarks.cc" -lbenchmark -ldl -o "$programs/two_benchmarks"
 
-BESIDE_WHERE="forge $("$FORGE" --version | head -n 1), commit $(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown); $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(g++ --version | head -n 1)
+BESIDE_WHERE="$("$FORGE" --version | head -n 1), commit $(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown); $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(g++ --version | head -n 1)
 Google Benchmark $(dpkg-query -W -f '${Version}' libbenchmark-tools), hyperfine $(dpkg-query -W -f '${Version}' hyperfine), scipy $(dpkg-query -W -f '${Version}' python3-scipy)"
 export BESIDE_WHERE
 # The Python of the distribution: python3-scipy belongs to it.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures the figures of results/ on this machine, one after the other, alone: about 45 minutes. Keep the machine quiet.
-#   scripts/figures.sh [BUILD] [FOLDER] [STEP...]     steps: certify suite admission aa power compare evolve
+#   scripts/figures.sh [BUILD] [FOLDER] [STEP...]     steps: certify suite admission aa power compare evolve; beside if named
 #   on a machine with a Hopper GPU (build/ runs there as it is): hopper-suite hopper-evolve hopper-certify hopper-aa hopper-power
 # The evidence of a certification is written beside its entry, in knowledge/, not into FOLDER.
 set -uo pipefail
@@ -26,6 +26,7 @@ for step in ${steps[*]}; do
     admission) "$forge" selftest admission >"$out/selftest-admission.txt" ;;
     aa) "$forge" selftest aa --operator softmax_f32 --trials 200 --json >"$out/selftest-aa.json" ;;
     power) "$forge" selftest power --operator softmax_f32 --trials 100 --json >"$out/selftest-power.json" ;;
+    beside) "$root/scripts/beside.sh" 30 "$build" "$out/beside" >/dev/null ;;
     compare) for op in softmax_f32 fused_add_rmsnorm_bf16 gemm_f32; do "$forge" compare "$op" --seeds 5 --seconds "${SECONDS_EACH:-60}" -o "$out/compare-$op.json" >"$out/compare-$op.txt"; done ;;
     evolve)
       for op in softmax_f32 fused_add_rmsnorm_bf16 gemm_f32; do "$forge" evolve "$op" --generations 3 --wall-seconds 60 >"$out/evolve-$op.txt"; done
