@@ -65,7 +65,11 @@ using EntryPoint = void (*)(const void* args, const BlockInfo*);
 // The harness's own small loader: places an admitted object in RX and RO segments between guard pages, relocates, drops
 // write permission. memcpy, memmove, memset, memcmp resolve to the loader's own; nothing else resolves. Images lie in an
 // address range of their own, so that a system call made by a kernel's own code is told from the harness's.
+#ifdef __SANITIZE_THREAD__  // whose own memory lies there
+inline constexpr std::uint64_t k_image_region_begin = 0x60'0000'0000, k_image_region_end = 0x70'0000'0000;
+#else
 inline constexpr std::uint64_t k_image_region_begin = 0x3000'0000'0000, k_image_region_end = 0x3100'0000'0000;
+#endif
 class LoadedImage {
  public:
   static Result<LoadedImage> load(const std::string& object, const std::vector<std::string>& entries);

@@ -19,7 +19,11 @@
 namespace forge {
 namespace {
 
+#ifdef __SANITIZE_THREAD__  // whose own memory lies there
+constexpr std::uint64_t k_region_begin = 0x10'0000'0000, k_region_end = 0x60'0000'0000;
+#else
 constexpr std::uint64_t k_region_begin = 0x2000'0000'0000, k_region_end = 0x2f00'0000'0000;
+#endif
 constexpr std::size_t k_huge_page = std::size_t(2) << 20;
 constexpr std::size_t k_guard = std::size_t(64) << 20;
 
