@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "util/random.h"
+#include "util/scratch.h"
 
 namespace forge {
 
@@ -45,23 +46,50 @@ static Status sync_folder(const fs::path& folder) {
   return {};
 }
 
+// A file without a name, which a kill takes along; not every file system has them.
+static Fd open_unnamed(const fs::path& folder) {
+  return Fd(open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644));
+}
+static bool give_name(const Fd& fd, const fs::path& name) {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd.get());
+  return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
 Status write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path temp = path.string() + ".tmp" + std::to_string(os_entropy());
-  Fd fd(open(temp.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const auto open_named = [&] { return Fd(open(temp.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)); };
+  Fd fd = open_unnamed(path.parent_path());
+  bool named = !fd;
+  if (named) fd = open_named();
   if (!fd) return fail_errno("cannot write", path.string(), errno);
   auto give_up = [&](const char* what) {
     const int saved = errno;
-    unlink(temp.c_str());
+    if (named) unlink(temp.c_str());
     return fail_errno(what, path.string(), saved);
   };
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t n = write(fd.get(), content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return give_up("cannot write");
-    done += static_cast<std::size_t>(n);
+  const auto fill = [&]() -> const char* {  // what went wrong
+    std::size_t done = 0;
+    while (done < content.size()) {
+      const ssize_t n = write(fd.get(), content.data() + done, content.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return "cannot write";
+      done += static_cast<std::size_t>(n);
+    }
+    return fsync(fd.get()) != 0 ? "cannot sync" : nullptr;
+  };
+  if (const char* what = fill()) return give_up(what);
+  if (!named) {
+    if (give_name(fd, path)) return sync_folder(path.parent_path());
+    const bool replaces = errno == EEXIST;  // only a rename replaces a file, so the new one needs a name, for microseconds
+    named = replaces && give_name(fd, temp);
+    if (!named && replaces) return give_up("cannot write");
+    if (!named) {  // no /proc to name it by
+      fd = open_named();
+      if (!fd) return fail_errno("cannot write", path.string(), errno);
+      named = true;
+      if (const char* what = fill()) return give_up(what);
+    }
   }
-  if (fsync(fd.get()) != 0) return give_up("cannot sync");
   if (rename(temp.c_str(), path.c_str()) != 0) return give_up("cannot rename into place");
   return sync_folder(path.parent_path());
 }
@@ -75,9 +103,10 @@ Status make_dirs(const fs::path& path) {
 
 Result<TempDir> TempDir::make(std::string_view prefix) {
   const char* base = std::getenv("TMPDIR");
-  std::string pattern = std::string(base && *base ? base : "/tmp") + "/" + std::string(prefix) + "-XXXXXX";
-  if (!mkdtemp(pattern.data())) return fail_errno("cannot make a temporary folder", pattern, errno);
-  return TempDir(fs::path(pattern));
+  std::string name(prefix);  // "forge-build" -> forge-scratch-build-XXXXXX
+  if (name.starts_with("forge")) name.erase(0, name.find_first_not_of('-', 5));
+  FORGE_TRY_ASSIGN(fs::path made, make_scratch(base && *base ? base : "/tmp", "forge-scratch", name));
+  return TempDir(std::move(made));
 }
 TempDir::TempDir(TempDir&& o) noexcept : m_path(std::move(o.m_path)) { o.m_path.clear(); }
 TempDir& TempDir::operator=(TempDir&& o) noexcept {
@@ -85,9 +114,7 @@ TempDir& TempDir::operator=(TempDir&& o) noexcept {
   return *this;
 }
 TempDir::~TempDir() {
-  if (m_path.empty()) return;
-  std::error_code ignored;  // a destructor has nobody to tell
-  fs::remove_all(m_path, ignored);
+  if (!m_path.empty()) drop_scratch(m_path);
 }
 
 static fs::path program_folder() {

@@ -4,11 +4,10 @@
 #include "vault/vault.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
-#include "util/random.h"
+#include "util/scratch.h"
 #include "util/text.h"
 
 namespace forge {
@@ -61,7 +60,8 @@ Result<Generation> Vault::seal(const Generation& g) {
   FORGE_TRY_ASSIGN(std::optional<Generation> earlier, sealed(g.operator_name, g.target, g.id));
   if (earlier) return std::move(*earlier);
   FORGE_TRY(make_dirs(place));
-  const fs::path temp = place / fmt::format(".sealing-{:016x}", os_entropy());
+  FORGE_TRY_ASSIGN(const fs::path scratch, make_scratch(place, ".sealing"));  // the next one removes what a kill leaves of it
+  const fs::path temp = scratch / "sealed";
   const auto write_all = [&]() -> Status {
     FORGE_TRY(make_dirs(temp));
     FORGE_TRY(write_file_atomic(temp / g.package.source_name, g.package.source));
@@ -71,10 +71,9 @@ Result<Generation> Vault::seal(const Generation& g) {
     if (error) return fail_errno("cannot put the sealed kernel into place", final_folder.string(), error.value());
     return {};
   };
-  if (Status done = write_all(); !done) {
-    fs::remove_all(temp, error);
-    return fail(done.error());
-  }
+  const Status done = write_all();
+  drop_scratch(scratch);
+  FORGE_TRY(done);
   return g;
 }
 

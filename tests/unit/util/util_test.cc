@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
 
 #include "util/fs.h"
 #include "util/hash.h"
 #include "util/process.h"
 #include "util/random.h"
+#include "util/scratch.h"
 #include "util/text.h"
 
 namespace forge {
@@ -70,6 +75,58 @@ TEST(Files, AFullDiskLeavesTheOldFile) {
   auto r = write_file_atomic("/dev/full/x", "y");
   ASSERT_FALSE(r);
   EXPECT_EQ(fail_errno("w", "f", ENOSPC).value().code, Code::disk_full);
+}
+
+TEST(Scratch, WhatADeadProcessLeftIsRemovedAndNothingElse) {
+  const TempDir dir = std::move(*TempDir::make());
+  const auto named = [&](const char* name) { return dir.path() / name; };
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto left = make_scratch(dir.path(), "family", "dead");
+    const bool ok = left && write_file_atomic(*left / "f", "x");
+    _exit(ok ? 0 : 1);  // without dropping it
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  fs::create_directory(named("family-of-a-user"));  // of another mode
+  fs::create_directory(named("other-abcdef"));
+  fs::permissions(named("other-abcdef"), fs::perms::owner_all);
+  fs::create_directory_symlink(named("other-abcdef"), named("family-link00"));
+  const auto mine = make_scratch(dir.path(), "family");
+  ASSERT_TRUE(mine) << mine.error().text();
+  std::set<std::string> there;
+  for (const auto& entry : fs::directory_iterator(dir.path())) there.insert(entry.path().filename());
+  EXPECT_EQ(there, (std::set<std::string>{mine->filename(), "family-of-a-user", "other-abcdef", "family-link00"}));
+  // What a living process holds stays, whoever sweeps.
+  const pid_t sweeper = fork();
+  if (sweeper == 0) {
+    const auto another = make_scratch(dir.path() / ".", "family");  // a path not swept yet
+    _exit(another && fs::exists(*mine) ? 0 : 1);
+  }
+  ASSERT_EQ(waitpid(sweeper, &status, 0), sweeper);
+  EXPECT_EQ(status, 0);
+  drop_scratch(*mine);
+  EXPECT_FALSE(fs::exists(*mine));
+}
+
+TEST(Files, AWriterThatIsKilledLeavesNothingBesideTheFile) {
+  const TempDir dir = std::move(*TempDir::make());
+  if (!Fd(open(dir.path().c_str(), O_WRONLY | O_TMPFILE, 0600))) GTEST_SKIP() << "no unnamed files on this file system";
+  ASSERT_TRUE(write_file_atomic(dir.path() / "f", "old"));
+  const std::string large(8 << 20, 'x');
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0)
+      for (;;)
+        if (!write_file_atomic(dir.path() / "f", large)) _exit(1);
+    usleep(static_cast<useconds_t>(1000 + 700 * i));
+    kill(child, SIGKILL);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    const auto now = read_file(dir.path() / "f");
+    ASSERT_TRUE(now && (*now == "old" || *now == large));
+  }
+  EXPECT_LE(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 2) << "only a kill between two calls leaves one";
 }
 
 TEST(Process, CapturesOutputAndExitCode) {
