@@ -12,6 +12,7 @@ namespace forge {
 namespace {
 
 constexpr int k_failures = 3;  // milestones in a row without a faster kernel, then there is nothing left to ask for
+constexpr double k_least_gain = 0.01;
 
 class GoalArchitect final : public ArchitectureAgent {
  public:
@@ -50,7 +51,9 @@ Milestone GoalArchitect::step(const PlanRequest& request, int index) const {
   m.decisions.push_back(open_decision(index, 1, "approach", "yours", {}));
   if (index == 0) return m;
   m.prerequisites.push_back(fmt::format("M{}", index - 1));
-  m.acceptance.performance = PerformanceCondition{Against::branch_best, request.floor.ratio};
+  // Without a reference there is no noise floor yet, and without a gain the same kernel would be accepted again and again.
+  const double gain = request.floor.ratio > 0 ? request.floor.ratio : k_least_gain;
+  m.acceptance.performance = PerformanceCondition{Against::branch_best, gain};
   if (!m_vocabulary) return m;
   const Names names = blueprint_names(request.definition, request.task_file, request.machine);
   for (const BlueprintDecision& d : m_vocabulary->decisions) {

@@ -166,6 +166,11 @@ TEST(GoalMode, AsksForFasterUntilNothingComes) {
   const auto last = architect->revise(request);
   ASSERT_TRUE(last);
   EXPECT_FALSE(*last) << "three failures in a row";
+  request.first.floor = {};  // no reference, so none was measured
+  request.branches.resize(1);
+  const auto next = architect->revise(request);
+  ASSERT_TRUE(next && *next);
+  EXPECT_GT((*next)->milestones[1].acceptance.performance->min_gain, 0) << "else the same kernel is accepted for ever";
 }
 
 }  // namespace
