@@ -158,6 +158,7 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
   Result<RunResult> result = fail(Code::internal, "not run");
   {
     FORGE_TRY_ASSIGN(Journal journal, Journal::open(journal_file(store, id), mode));
+    FORGE_TRY(store.note_last(id));
     FORGE_TRY_ASSIGN(const Assembly assembly,
                      assemble(paths, task, machine, journal, {.workspace = workspace_of(store, id), .replay = false}));
     RunParts parts = parts_of(assembly, machine, *gate, journal, heritage, id);
@@ -169,8 +170,14 @@ Result<RunResult> go(const Paths& paths, Store& store, const Task& task, const M
   }
   // The index is only an index: a run that ended well is not lost because of it.
   if (const Status indexed = store.index_run(id); !indexed && say) say("the index was not updated: " + indexed.error().text());
-  if (!result && result.error().fix.empty())
-    result.error().fix = fmt::format("when the cause is gone, `forge run --resume {}` goes on", id);
+  if (!result) {
+    std::string& fix = result.error().fix;
+    const Code code = result.error().code;
+    if (fix.empty())
+      fix = fmt::format("when the cause is gone, `forge run --resume {}` goes on", id);
+    else if (code == Code::disk_full || code == Code::io)
+      fix += fmt::format("; then `forge run --resume {}` goes on", id);
+  }
   return result;
 }
 

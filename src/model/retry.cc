@@ -64,13 +64,18 @@ double backoff_seconds(int attempt, double retry_after, double uniform) {
   return retry_after > 0 ? retry_after + wait * 0.1 : wait;  // a little later than asked, so that not all come back at once
 }
 
+std::optional<long long> parse_http_date(const std::string& header) {
+  std::tm date{};
+  if (!strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date)) return std::nullopt;
+  return static_cast<long long>(timegm(&date));
+}
+
 double parse_retry_after(const std::string& header, long long unix_now) {
   char* end = nullptr;
   const double seconds = std::strtod(header.c_str(), &end);
   if (end != header.c_str()) return std::isfinite(seconds) ? std::max(0.0, seconds) : 0;
-  std::tm date{};
-  if (!strptime(header.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date)) return 0;
-  return std::max(0.0, static_cast<double>(timegm(&date) - unix_now));
+  const auto date = parse_http_date(header);
+  return date ? std::max(0.0, static_cast<double>(*date - unix_now)) : 0;
 }
 
 Result<ModelReply> ask_with_retries(const Attempt& attempt, double seconds, int attempts, Waiter& waiter) {

@@ -3,6 +3,8 @@
 // never beyond the seconds that the caller grants. Time is an edge, so that a test of an hour's waiting takes none.
 #pragma once
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "model/model.h"
 
@@ -28,6 +30,7 @@ struct Setback {
 bool worth_retrying(int status);
 // Before attempt 2, 3, ...: half a second doubled each time, at most 30, of which the upper half is jitter.
 double backoff_seconds(int attempt, double retry_after, double uniform);
+std::optional<long long> parse_http_date(const std::string& header);  // seconds since 1970
 // Of a retry-after header: seconds or an HTTP date; 0 when it says nothing.
 double parse_retry_after(const std::string& header, long long unix_now);
 

@@ -78,7 +78,9 @@ tl::expected<void, Setback> exchange(const Wire& wire, const HttpRequest& reques
   Body body(reader);
   auto reply = wire.http->post(request, [&](std::string_view bytes) { return body.take(bytes); });
   if (reply && reply->status / 100 != 2) {
-    const double wait = parse_retry_after(reply->header("retry-after"), std::time(nullptr));
+    // A moment of the server's clock is compared with that clock: ours may be hours off.
+    const long long now = parse_http_date(reply->header("date")).value_or(std::time(nullptr));
+    const double wait = parse_retry_after(reply->header("retry-after"), now);
     return tl::unexpected(setback_of(wire.endpoint, reply->status, read_server_error(reply->body), wait));
   }
   if (reply) body.finish();

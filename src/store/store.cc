@@ -24,6 +24,7 @@ namespace forge {
 namespace {
 
 constexpr int kSchema = 2;
+constexpr const char* kLastRun = "last-run";
 const char* const kTables =
     "CREATE TABLE IF NOT EXISTS runs(id TEXT PRIMARY KEY, operator TEXT, target TEXT, reference TEXT, started TEXT, state TEXT, stop TEXT,"
     " candidates INT, accepted INT, best_speedup REAL, verdict TEXT, best_package TEXT, journal_bytes INT,"
@@ -245,7 +246,15 @@ std::string Store::new_run_id(const Task& task) {
   return fmt::format("{}-{}-{:04x}", task.operator_name, stamp, os_entropy() & 0xffff);
 }
 
+Status Store::note_last(const std::string& id) { return write_file_atomic(m_impl->home / kLastRun, id + "\n"); }
+
 Result<std::string> Store::resolve_run(const std::string& prefix) const {
+  if (prefix == "last")
+    if (const auto noted = read_file(m_impl->home / kLastRun)) {
+      const std::string id = trim(*noted);
+      std::error_code gone;
+      if (!id.empty() && id.find('/') == std::string::npos && fs::exists(run_dir(id) / "journal.jsonl", gone)) return id;
+    }
   std::vector<std::pair<fs::file_time_type, std::string>> matches;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {

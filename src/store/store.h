@@ -33,6 +33,7 @@ class Store {
   std::string new_run_id(const Task&);  // "gemm_f32-20261130-014405-3f2a"
   fs::path run_dir(const std::string& id) const;
   Result<std::string> resolve_run(const std::string& prefix) const;  // unique prefix, "last"
+  Status note_last(const std::string& id);  // what "last" is from now on: times of files are no order where a clock is set back
 
   Status put_artifact(const std::string& bytes, std::string* sha);  // artifacts/ab/cdef...; immutable, atomic
   Result<std::string> get_artifact(const std::string& sha) const;

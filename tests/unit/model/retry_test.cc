@@ -35,6 +35,8 @@ TEST(Retry, ReadsBothFormsOfRetryAfter) {
   EXPECT_EQ(parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT", 1445412480 - 30), 30);
   EXPECT_EQ(parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT", 1445412480 + 30), 0);  // past
   for (const char* odd : {"", "soon", "-3", "nan", "inf"}) EXPECT_EQ(parse_retry_after(odd, 0), 0) << odd;
+  EXPECT_EQ(parse_http_date("Wed, 21 Oct 2015 07:28:00 GMT"), 1445412480);
+  for (const char* odd : {"", "12", "Wed, 21 Oct 2015"}) EXPECT_FALSE(parse_http_date(odd)) << odd;
 }
 
 TEST(Retry, CountsWhatFailedAttemptsSpent) {

@@ -29,6 +29,23 @@ class StoreTest : public testing::Test {
   }
 };
 
+TEST_F(StoreTest, LastIsWhatWasNotedWhateverTheClockSaid) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  write_run("b", false);
+  const auto journal = [&](const char* id) { return dir.path() / "runs" / id / "journal.jsonl"; };
+  fs::last_write_time(journal("a"), fs::last_write_time(journal("b")) + std::chrono::hours(5));
+  EXPECT_EQ(*s.resolve_run("last"), "a") << "by the times of the files, where nothing was noted";
+  ASSERT_TRUE(s.note_last("b"));
+  EXPECT_EQ(*s.resolve_run("last"), "b");
+  fs::remove_all(dir.path() / "runs" / "b");
+  EXPECT_EQ(*s.resolve_run("last"), "a") << "the noted one is gone";
+  for (const char* odd : {"", "../..", "a/b"}) {
+    ASSERT_TRUE(s.note_last(odd));
+    EXPECT_EQ(*s.resolve_run("last"), "a") << odd;
+  }
+}
+
 TEST_F(StoreTest, IndexComesFromJournals) {
   Store s = std::move(*Store::open(dir.path()));
   write_run("a", true);
