@@ -3,6 +3,7 @@
 // Foreign source is never trusted: no network, only the toolchain's files in view, limits on time and memory.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ Status write_package_folder(const KernelPackage&, const fs::path&);
 struct BuildFailure {
   Reason reason = Reason::build_failed;
   std::string detail, log;
+  std::optional<Error> ours;  // this machine's fault (no space, stopped by the user), not the package's: no verdict comes of it
 };
 
 // Compilers sit at the world's edge.

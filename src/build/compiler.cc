@@ -119,7 +119,7 @@ class SandboxedCompiler : public Compiler {
 
   tl::expected<Image, BuildFailure> compile(const KernelPackage& package, const std::string& args_header,
                                             const TargetSpec& target) override {
-    const auto broken = [](const Error& e) { return tl::unexpected(BuildFailure{Reason::build_failed, e.text(), {}}); };
+    const auto broken = [](const Error& e) { return tl::unexpected(BuildFailure{Reason::build_failed, e.text(), {}, e}); };
     if (target.family != m_recipe.family)
       return tl::unexpected(
           BuildFailure{Reason::build_failed,
@@ -141,7 +141,10 @@ class SandboxedCompiler : public Compiler {
     image.build.flags = flags(target);
     image.build.sandbox = sandbox();
     auto run = run_compiler(at, image.build.flags);
+    // By whom it was killed is not said: once more before it counts as the source's fault, unless that takes long.
+    if (run && was_killed(*run) && run->seconds < m_limits.seconds / 2) run = run_compiler(at, image.build.flags);
     if (!run) return broken(run.error());
+    if (const auto full = disk_filled(*run, at, m_limits)) return broken(*full);
     image.build.seconds = run->seconds;
     image.build.log = clean_log(run->output, at.string());
     if (auto failure = explain_failure(*run, image.build.log, m_limits)) {

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <initializer_list>
 #include <vector>
 
@@ -123,6 +126,21 @@ static std::string without_blame(const std::string& log) {
                                       "with preprocessed source", "PLEASE submit a bug report", "Stack dump:"}))
       out += line + '\n';
   return out;
+}
+
+bool was_killed(const ProcessResult& run) {
+  constexpr int kBySignal9 = 128 + SIGKILL;  // as bubblewrap reports its child
+  return !run.timed_out && (run.signal == SIGKILL || run.exit_code == kBySignal9 ||
+                            (run.exit_code != 0 && says(run.output, {"Killed signal terminated", "died due to signal 9"})));
+}
+
+// The words alone could be the source's own, so the disk is asked too. What the compiler had written is gone by now, so it has as much
+// space again as one object takes.
+std::optional<Error> disk_filled(const ProcessResult& run, const fs::path& folder, const CompileLimits& limits) {
+  if (run.exit_code == 0 || !says(run.output, {"No space left on device", "Disk quota exceeded"})) return std::nullopt;
+  struct statvfs disk {};
+  if (statvfs(folder.c_str(), &disk) != 0 || std::uint64_t(disk.f_bavail) * disk.f_frsize > limits.object_bytes) return std::nullopt;
+  return fail_errno("the compiler cannot write", folder.parent_path().string(), ENOSPC).value();
 }
 
 std::optional<BuildFailure> explain_failure(const ProcessResult& run, const std::string& full_log, const CompileLimits& limits) {

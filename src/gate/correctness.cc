@@ -20,6 +20,11 @@ Result<CorrectnessRun> run_correctness(Judge& judge, Runner& runner, const Image
     Progress::clear();
     return run;
   };
+  const auto lost = [&](const Stage& stage, const RunnerFailure& f) {
+    run.failure = KernelFailure{f.reason, stage.label() + ": " + f.detail, f.killed};
+    Progress::clear();
+    return run;
+  };
   for (std::size_t w = 0; w < workloads.size(); ++w) {
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while checking correctness"});
     FORGE_TRY_ASSIGN(auto stage, judge.stage(workloads[w].axes, workloads[w].generator, 1, fresh));
@@ -31,12 +36,11 @@ Result<CorrectnessRun> run_correctness(Judge& judge, Runner& runner, const Image
       if (call.error().code == Code::bad_input) return failed(Reason::plan_invalid, stage->label() + ": " + call.error().text());
       return tl::unexpected(call.error());
     }
-    if (auto ready = runner.prepare(*call); !ready) return failed(ready.error().reason, stage->label() + ": " + ready.error().detail);
+    if (auto ready = runner.prepare(*call); !ready) return lost(*stage, ready.error());
     for (int i = 0; i < calls + (w == 0 ? 1 : 0); ++i) {
-      if (auto scrubbed = runner.scrub(); !scrubbed)
-        return failed(scrubbed.error().reason, stage->label() + ": " + scrubbed.error().detail);
+      if (auto scrubbed = runner.scrub(); !scrubbed) return lost(*stage, scrubbed.error());
       FORGE_TRY(stage->refresh());
-      if (auto timing = runner.call(); !timing) return failed(timing.error().reason, stage->label() + ": " + timing.error().detail);
+      if (auto timing = runner.call(); !timing) return lost(*stage, timing.error());
       const CheckResult check = stage->check();
       if (check.reason != Reason::accepted) return failed(check.reason, check.detail);
       ++run.report.checks;

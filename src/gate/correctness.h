@@ -15,6 +15,7 @@ namespace forge {
 struct KernelFailure {
   Reason reason = Reason::runner_broke;
   std::string detail;
+  bool killed = false;  // RunnerFailure::killed
 };
 
 struct CorrectnessRun {

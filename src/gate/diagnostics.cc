@@ -38,6 +38,8 @@ Result<std::vector<RealGate::Built>> RealGate::build_all(const std::vector<Kerne
     threads.clear();  // joins
     Progress::clear();
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while building"});
+    for (const Built& b : results)
+      if (!b && b.error().ours) return tl::unexpected(*b.error().ours);
     for (std::size_t i = 0; i < missing.size(); ++i) built.emplace(package_hash(*missing[i]), std::move(results[i]));
   }
   std::vector<Built> out;

@@ -15,8 +15,17 @@
 namespace forge {
 namespace {
 
-constexpr std::size_t kWarmRivals = 3;     // runner processes kept for the next jobs
+constexpr std::size_t kWarmRivals = 3;  // runner processes kept for the next jobs
+constexpr const char* kCandidate = "candidate";
 constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
+
+// A process that was killed from outside says nothing of what it held.
+template <class Start>
+auto start_or_once_more(const Start& start) {
+  auto runner = start();
+  if (!runner && runner.error().killed) runner = start();
+  return runner;
+}
 
 }  // namespace
 
@@ -62,12 +71,13 @@ Result<RealGate::Built> RealGate::build(const KernelPackage& package, double* wa
   Progress::show("building " + package.origin);
   Built image = m_parts.build(package);
   Progress::clear();
+  if (!image && image.error().ours) return tl::unexpected(*image.error().ours);
   if (image) m_images[sha] = *image;
   return image;
 }
 
 RunnerResult<std::unique_ptr<Contestant>> RealGate::start(const Image& image, const std::string& id) const {
-  auto runner = m_parts.start_image(image);
+  auto runner = start_or_once_more([&] { return m_parts.start_image(image); });
   if (!runner) return tl::unexpected(runner.error());
   auto who = std::make_unique<Contestant>();
   who->id = id;
@@ -77,7 +87,7 @@ RunnerResult<std::unique_ptr<Contestant>> RealGate::start(const Image& image, co
 }
 
 RunnerResult<std::unique_ptr<Contestant>> RealGate::start_again(const Contestant& old) const {
-  auto runner = old.image ? m_parts.start_image(*old.image) : m_parts.start_expert(old.plugin);
+  auto runner = start_or_once_more([&] { return old.image ? m_parts.start_image(*old.image) : m_parts.start_expert(old.plugin); });
   if (!runner) return tl::unexpected(runner.error());
   auto who = std::make_unique<Contestant>();
   who->id = old.id;
@@ -144,19 +154,16 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
   if (!lease) return tl::unexpected(lease.error());
   c.times.waited += lease->waited;
   const double start_s = monotonic_seconds(), prepared = m_parts.judge->preparing_seconds();
-  auto who = start(c.image, c.package_sha);
-  if (!who) {
-    c.ended = Verdict::rejected(who.error().reason, who.error().detail);
-    return c;
-  }
-  c.who = std::move(*who);
-  for (const auto& line : c.who->runner->sandbox())
-    if (line.find("missing") != std::string::npos) c.notes.push_back("runner's sandbox: " + line);
-  FORGE_TRY_ASSIGN(const CorrectnessRun run, run_correctness(*m_parts.judge, *c.who->runner, &c.image, m_machine.cores,
-                                                             m_parts.judge->correctness_workloads(), fresh, fresh ? 2 : 1));
+  c.who = std::make_unique<Contestant>();
+  c.who->id = c.package_sha;
+  c.who->image = c.image;
+  FORGE_TRY_ASSIGN(const CorrectnessRun run, check_alone(*c.who, m_parts.judge->correctness_workloads(), fresh, fresh ? 2 : 1, c.notes));
   c.times.correctness = monotonic_seconds() - start_s;
   c.times.oracle = m_parts.judge->preparing_seconds() - prepared;
   c.report = run.report;
+  if (c.who->runner)
+    for (const auto& line : c.who->runner->sandbox())
+      if (line.find("missing") != std::string::npos) c.notes.push_back("runner's sandbox: " + line);
   if (run.failure) {
     c.ended = Verdict::rejected(run.failure->reason, run.failure->detail);
     return c;
@@ -174,6 +181,26 @@ Result<RealGate::Checked> RealGate::check_kernel(const KernelPackage& package, c
   return c;
 }
 
+Result<CorrectnessRun> RealGate::check_alone(Contestant& who, const std::vector<Workload>& workloads, bool fresh, int calls,
+                                             std::vector<std::string>& notes) {
+  for (bool again = false;; again = true) {
+    who.prepared = nullptr;
+    CorrectnessRun run;
+    if (again) who.runner.reset();
+    if (!who.runner) {
+      if (auto started = start_again(who); started)
+        who.runner = std::move((*started)->runner);
+      else
+        run.failure = KernelFailure{started.error().reason, started.error().detail, started.error().killed};
+    }
+    if (who.runner) {
+      FORGE_TRY_ASSIGN(run, run_correctness(*m_parts.judge, *who.runner, who.image_or_null(), m_machine.cores, workloads, fresh, calls));
+    }
+    if (!run.failure || !run.failure->killed || again) return run;
+    notes.push_back(fmt::format("{}: its process was lost ({}); checked again in a fresh one", who.id.substr(0, 24), run.failure->detail));
+  }
+}
+
 JobPlan RealGate::plan_job(std::size_t sides) const {
   JobPlan plan;
   if (!m_floor) return plan;
@@ -186,14 +213,17 @@ JobPlan RealGate::plan_job(std::size_t sides) const {
 }
 
 RunnerResult<void> RealGate::make_ready(Contestant& who, Stage& stage, const CallSpec& call) const {
-  if (!who.runner) {
-    auto again = start_again(who);
-    if (!again) return tl::unexpected(again.error());
-    who.runner = std::move((*again)->runner);
+  for (bool again = false;; again = true) {
+    if (!who.runner) {
+      auto started = start_again(who);
+      if (!started) return tl::unexpected(started.error());
+      who.runner = std::move((*started)->runner);
+    }
+    auto ready = who.runner->prepare(call);
+    who.prepared = ready ? &stage : nullptr;
+    if (ready || !ready.error().killed || again) return ready;
+    who.runner.reset();  // perhaps it was killed while it waited for this job
   }
-  auto ready = who.runner->prepare(call);
-  who.prepared = ready ? &stage : nullptr;
-  return ready;
 }
 
 Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, const std::vector<Side>& sides, const std::string& what) {
@@ -207,7 +237,7 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
     if (!who.runner || who.prepared != &stage) {
       FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
       if (auto ready = make_ready(who, stage, call); !ready) {
-        job.result.failure = JobFailure{int(i), ready.error().reason, ready.error().detail};
+        job.result.failure = JobFailure{int(i), ready.error().reason, ready.error().detail, ready.error().killed};
         return job;
       }
     }
@@ -217,12 +247,17 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   if (!lease) return tl::unexpected(lease.error());
   job.waited = lease->waited;
   FORGE_TRY_ASSIGN(job.result, run_job(job.plan, job.sides, stage, m_random, what));
-  const auto died = [&] { return job.result.failure && job.result.failure->side > 0 && process_died(job.result.failure->reason); };
+  const auto died = [&] {
+    if (!job.result.failure) return false;
+    const JobFailure& f = *job.result.failure;
+    return sides[std::size_t(f.side)].label == kCandidate ? f.killed : f.killed || process_died(f.reason);
+  };
   if (!died()) {
     FORGE_TRY(audit(job, stage, sides, what));
     return job;
   }
-  // One of our own sides died, as a process may on a crowded machine: the job is declared anew, once, with a fresh process.
+  // One of our own sides died, as a process may on a crowded machine, or the candidate's was killed: the job is declared anew, once,
+  // with a fresh process.
   const JobFailure first = *job.result.failure;
   const Side& dead = sides[std::size_t(first.side)];
   FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, dead.who->image_or_null(), m_machine.cores));
@@ -322,7 +357,7 @@ Result<Verdict> RealGate::submit(const Submission& s) {
   if (c.ended) return c.finish(*c.ended);
   if (!s.timed) return c.finish(Verdict::passed(std::move(c.report), Measurement{}));
 
-  std::vector<Side> sides{{"candidate", c.who.get(), Checking::every_call}};
+  std::vector<Side> sides{{kCandidate, c.who.get(), Checking::every_call}};
   std::unique_ptr<Contestant> self;
   const double before_timing = monotonic_seconds();
   if (m_reference) sides.push_back({"reference", m_reference.get(), m_reference->image ? Checking::every_call : Checking::random_third});
@@ -397,7 +432,7 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
   FORGE_TRY_ASSIGN(
       const Job job,
       run_sides(*stage, plan,
-                {{"candidate", c.who.get(), Checking::every_call}, {label, fresh[0].get(), checking}, {"self", fresh[1].get(), checking}},
+                {{kCandidate, c.who.get(), Checking::every_call}, {label, fresh[0].get(), checking}, {"self", fresh[1].get(), checking}},
                 "confirmation"));
   NoiseFloor floor;
   if (!job.result.failure)
@@ -443,7 +478,7 @@ Result<Verdict> RealGate::duel(const KernelPackage& package, const std::string& 
   plan.audited = true;
   plan.watch = {{1, 1 + plan.floor, true}};
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
-                                            {{"candidate", c.who.get(), Checking::every_call},
+                                            {{kCandidate, c.who.get(), Checking::every_call},
                                              {label, &other, Checking::random_third},
                                              {"self", again->get(), Checking::random_third}},
                                             "against the " + label));

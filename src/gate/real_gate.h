@@ -99,6 +99,8 @@ class RealGate : public Gate {
   void keep_as_rival(std::unique_ptr<Contestant>);
   Result<Checked> check_kernel(const KernelPackage&, const Signature&, bool fresh);
   Result<Stage*> timed_stage();
+  // Correctness in the process that the contestant has, or gets; one that was killed is replaced, once, and that noted.
+  Result<CorrectnessRun> check_alone(Contestant&, const std::vector<Workload>&, bool fresh, int calls, std::vector<std::string>& notes);
   JobPlan plan_job(std::size_t sides) const;
   int tuning_pairs(std::size_t sides) const;
   RunnerResult<void> make_ready(Contestant&, Stage&, const CallSpec&) const;  // its process alive, the call prepared

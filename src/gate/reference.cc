@@ -68,22 +68,21 @@ Result<std::unique_ptr<Contestant>> RealGate::open_expert(const std::string& onl
       if (!starting.contains(name)) continue;
       Progress::show("opening expert " + name);
       auto runner = starting[name].get();
-      if (!runner) {
+      if (!runner && !runner.error().killed) {
         refuse(name, runner.error().reason, runner.error().detail);
         continue;
       }
       // A reference has to be right before it may be fast.
-      FORGE_TRY_ASSIGN(const CorrectnessRun run,
-                       run_correctness(*m_parts.judge, **runner, nullptr, m_machine.cores, {m_parts.judge->timed()}, false, 1));
+      auto who = std::make_unique<Contestant>();
+      who->id = "expert:" + name;
+      who->plugin = plugin.string();
+      if (runner) who->runner = std::move(*runner);
+      FORGE_TRY_ASSIGN(const CorrectnessRun run, check_alone(*who, {m_parts.judge->timed()}, false, 1, considered));
       if (run.failure) {
         refuse(name, run.failure->reason, run.failure->detail);
         continue;
       }
-      auto who = std::make_unique<Contestant>();
-      who->id = "expert:" + name;
-      who->description = (*runner)->description();
-      who->plugin = plugin.string();
-      who->runner = std::move(*runner);
+      who->description = who->runner->description();
       usable.push_back(std::move(who));
     }
   }
@@ -137,13 +136,12 @@ Result<std::unique_ptr<Contestant>> RealGate::open_package(const KernelPackage& 
   if (!image) return fail(Code::build_failed, id + " does not build here: " + image.error().detail, "run `forge doctor`");
   auto lease = m_parts.lease(Lease::Kind::build);
   if (!lease) return tl::unexpected(lease.error());
-  auto started = start(*image, id);
-  if (!started) return fail(Code::crashed, "the runner of " + id + " did not start: " + started.error().detail);
-  std::unique_ptr<Contestant> who = std::move(*started);
+  auto who = std::make_unique<Contestant>();
+  who->id = id;
+  who->image = *image;
   who->description = description;
   if (!sealed_image.empty() && image->sha256 != sealed_image) who->description += " (rebuilt: another image than the sealed one)";
-  FORGE_TRY_ASSIGN(const CorrectnessRun run, run_correctness(*m_parts.judge, *who->runner, who->image_or_null(), m_machine.cores,
-                                                             {m_parts.judge->timed()}, false, 1));
+  FORGE_TRY_ASSIGN(const CorrectnessRun run, check_alone(*who, {m_parts.judge->timed()}, false, 1, considered));
   if (run.failure)
     return fail(Code::crashed, fmt::format("{} is not correct here: {}: {}", id, name(run.failure->reason), run.failure->detail));
   lease->hold.reset();

@@ -54,7 +54,7 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
     if (!who.image) continue;
     FORGE_TRY_ASSIGN(const std::vector<CallSpec> calls, m_batch->calls_for(who.image_or_null(), m_machine.cores));
     if (auto ready = who.runner->prepare_batch(calls); !ready) {
-      result.failure = JobFailure{i, ready.error().reason, ready.error().detail};
+      result.failure = JobFailure{i, ready.error().reason, ready.error().detail, ready.error().killed};
       return {};
     }
   }

@@ -92,7 +92,7 @@ class Job {
       FORGE_TRY(m_stage.refresh());
       const auto call = scrubbed ? side.runner->call() : tl::unexpected(scrubbed.error());
       if (!call) {
-        m_result.failure = JobFailure{i, call.error().reason, call.error().detail};
+        m_result.failure = JobFailure{i, call.error().reason, call.error().detail, call.error().killed};
         return {};
       }
       timings[std::size_t(i)] = *call;

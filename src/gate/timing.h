@@ -59,6 +59,7 @@ struct JobFailure {
   int side = 0;
   Reason reason = Reason::runner_broke;
   std::string detail;
+  bool killed = false;  // RunnerFailure::killed
 };
 
 // What the outside clock says of the sides (docs/judging.md, "Two clocks").

@@ -126,7 +126,8 @@ RunnerFailure classify_ending(const Ending& e, const std::string& during) {
     case SIGABRT:
       return {Reason::crashed, fmt::format("died of signal {} ({}) during {}", e.signal, strsignal(e.signal), during)};
     default:
-      return {Reason::runner_broke, fmt::format("killed by signal {} ({}) during {}", e.signal, strsignal(e.signal), during)};
+      return {Reason::runner_broke, fmt::format("killed by signal {} ({}) during {}", e.signal, strsignal(e.signal), during),
+              e.signal == SIGKILL && !e.ours};
   }
   if (e.exit_code == 127) return {Reason::runner_broke, "the runner program could not be executed"};
   return {Reason::runner_broke, fmt::format("the runner left with exit code {} during {}, without an answer", e.exit_code, during)};

@@ -28,6 +28,7 @@ struct RunnerOptions {
 struct RunnerFailure {
   Reason reason = Reason::runner_broke;
   std::string detail;
+  bool killed = false;  // by a SIGKILL from outside (want of memory, an administrator), which nothing inside can bring about
 };
 template <class T>
 using RunnerResult = tl::expected<T, RunnerFailure>;

@@ -155,6 +155,7 @@ Ending RunnerProcess::finish(double patience_s) {
   const double until = monotonic_seconds() + patience_s;
   while ((got = waitpid(m_pid, &status, WNOHANG)) == 0 && monotonic_seconds() < until) usleep(200);
   if (got == 0) {
+    e.ours = true;
     kill(-m_pid, SIGKILL);
     while ((got = waitpid(m_pid, &status, 0)) < 0 && errno == EINTR) {
     }

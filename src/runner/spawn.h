@@ -15,6 +15,7 @@ struct Ending {
   bool known = false;
   int exit_code = -1;
   int signal = 0;
+  bool ours = false;  // it was the judge that killed it
 };
 
 struct SpawnLimits {

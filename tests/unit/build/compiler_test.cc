@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler's sandbox: what foreign source must not reach while it is compiled, and how compile bombs end.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -222,6 +223,28 @@ TEST(FindCompiler, NothingInPathIsSaid) {
   ASSERT_FALSE(c);
   EXPECT_EQ(c.error().code, Code::unsupported);
   EXPECT_NE(c.error().fix.find("apt-get install"), std::string::npos);
+}
+
+TEST(ExplainFailure, AKillAndAFullDiskAreTold) {
+  ProcessResult r;
+  r.exit_code = 1;
+  r.output = "g++: fatal error: Killed signal terminated program cc1plus\n";
+  EXPECT_TRUE(was_killed(r));
+  EXPECT_TRUE(was_killed({.signal = SIGKILL}));
+  EXPECT_TRUE(was_killed({.exit_code = 137})) << "as bubblewrap says it";
+  EXPECT_FALSE(was_killed({.signal = SIGKILL, .timed_out = true}));
+  EXPECT_FALSE(was_killed({.signal = SIGSEGV}));
+  EXPECT_FALSE(was_killed({.exit_code = 1, .output = "kernel.cpp:1:1: error: no"}));
+
+  const auto folder = TempDir::make();
+  const ProcessResult full{.exit_code = 1, .output = "fatal error: error writing to k.s: No space left on device\n"};
+  CompileLimits limits;
+  EXPECT_FALSE(disk_filled(full, folder->path(), {.object_bytes = 0})) << "the source may say so; there is space";
+  limits.object_bytes = ~std::size_t(0);
+  const auto told = disk_filled(full, folder->path(), limits);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->code, Code::disk_full);
+  EXPECT_FALSE(disk_filled({.exit_code = 1, .output = "error: no"}, folder->path(), limits));
 }
 
 // A script in PATH that runs the compiler from elsewhere: a sandbox shows the compiler, it cannot show what a script will run.

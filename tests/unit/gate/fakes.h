@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct World {
   int batches = 0, batch_calls = 0;
   std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
+  std::optional<BuildFailure> build_failure;  // of every build
 };
 
 class FakeRunner : public Runner {
@@ -179,6 +181,7 @@ inline GateParts parts(World& world, const std::string& object) {
   p.judge = std::make_shared<FakeJudge>(world);
   p.build = [&world, object](const KernelPackage& k) -> tl::expected<Image, BuildFailure> {
     ++world.builds;
+    if (world.build_failure) return tl::unexpected(*world.build_failure);
     if (!world.kernels.count(k.source)) return tl::unexpected(BuildFailure{Reason::build_failed, "no such kernel", "error: line 1"});
     Image image;
     image.bytes = object;

@@ -194,6 +194,38 @@ TEST_F(RealGateTest, AReferenceThatDiesOnceIsStartedAgainAndSaid) {
   EXPECT_TRUE(std::any_of(v.notes.begin(), v.notes.end(), [](auto& n) { return n.find("begun again") != n.npos; }));
 }
 
+TEST_F(RealGateTest, AKilledProcessIsReplacedOnceAndNobodyIsBlamed) {
+  const RunnerFailure kill{Reason::runner_broke, "killed by signal 9 (Killed)", true};
+  world.kernels["expert-a"].call = kill, world.kernels["expert-a"].once = true;
+  make("expert");  // killed while it is opened: it is not passed over
+  EXPECT_EQ(gate->open()->id, "expert:onednn");
+  world.kernels["expert-a"].call = kill;
+  ASSERT_TRUE(gate->measure_floor()) << "killed while the floor is measured";
+  for (const int after : {0, 3, 12, 30}) {  // calls, from the first of the correctness run into the timing job
+    world.kernels["fast"].call = kill, world.kernels["fast"].once = true, world.kernels["fast"].fail_after = after;
+    const Verdict v = submit("fast", kGain);
+    EXPECT_TRUE(v.accepted()) << after << ": " << v.detail();
+    EXPECT_FALSE(world.kernels["fast"].call) << after << ": it was never killed";
+    EXPECT_TRUE(std::any_of(v.notes.begin(), v.notes.end(), [](auto& n) { return n.find("fresh") != n.npos; })) << after;
+  }
+  world.kernels["fast"].call = RunnerFailure{Reason::runner_broke, "a forged message"}, world.kernels["fast"].once = true;
+  EXPECT_EQ(submit("fast", kGain).reason(), Reason::runner_broke) << "that may be the candidate's doing: no second draw";
+  world.kernels["fast"].call = kill, world.kernels["fast"].once = false, world.kernels["fast"].fail_after = 0;
+  EXPECT_EQ(submit("fast", kGain).reason(), Reason::runner_broke) << "every time";
+}
+
+TEST_F(RealGateTest, WhatThisMachineLacksIsNoVerdict) {
+  make("expert");
+  Error full{.code = Code::disk_full, .message = "no space"};
+  world.build_failure = BuildFailure{Reason::build_failed, "no space", "", full};
+  const auto v = gate->submit({.package = package("fast"), .milestone = "M1", .acceptance = {kGain, {}}});
+  ASSERT_FALSE(v);
+  EXPECT_EQ(v.error().code, Code::disk_full);
+  const auto timed = gate->time({package("fast")});
+  ASSERT_FALSE(timed);
+  EXPECT_EQ(timed.error().code, Code::disk_full);
+}
+
 TEST_F(RealGateTest, ARivalThatCouldNotBeStartedAgainIsStartedForItsNextJob) {
   make("expert");
   best = "fast";

@@ -107,6 +107,9 @@ TEST(Classify, FaultsAreFoundInTheJudgesMap) {
   EXPECT_NE(at(f.x.data() + 8, 1).detail.find("wrote to input x at byte 8"), std::string::npos);
   EXPECT_EQ(at(nullptr, 1).reason, Reason::crashed);
   EXPECT_EQ(classify_ending({true, -1, SIGKILL}, "call").reason, Reason::runner_broke);
+  EXPECT_TRUE(classify_ending({true, -1, SIGKILL}, "call").killed);
+  EXPECT_FALSE(classify_ending({true, -1, SIGKILL, true}, "call").killed) << "by the judge itself";
+  EXPECT_FALSE(classify_ending({true, -1, SIGTERM}, "call").killed);
   EXPECT_EQ(classify_ending({true, -1, SIGSYS}, "call").reason, Reason::forbidden_call);
   EXPECT_EQ(classify_ending({true, 0, 0}, "call").reason, Reason::runner_broke);
 }
