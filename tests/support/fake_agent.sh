@@ -29,6 +29,7 @@ call read_milestone '{}'
 for step in "$@"; do
   case "$step" in
     hang) sleep 3600 ;;
+    rest) sleep 0.3 ;;
     die) kill -9 $$ ;;
     spend) used 5000000 && sleep 3600 ;;
     refused) echo '{"type":"system","subtype":"api_retry","attempt":1,"error_status":401}' && sleep 3600 ;;

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A disk that fills in the middle of something, and empties again: what was recorded, sealed or certified stays, the message says what to
+# do with exit code 3, no kernel is blamed for it, and afterwards it goes on. full_disk.sh BUILD   Needs a small file system to fill: a
+# tmpfs in a mount namespace, which root has, and a user where user namespaces are allowed.
+set -euo pipefail
+build="$(cd "$1" && pwd)"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+if [[ "${2:-}" != inside ]]; then
+  for how in -m -rm; do
+    if unshare $how bash -c 'd="$(mktemp -d)" && mount -t tmpfs tmpfs "$d" && umount "$d" && rmdir "$d"' 2>/dev/null; then
+      exec unshare $how bash "$0" "$build" inside
+    fi
+  done
+  echo "full_disk: SKIPPED: no tmpfs can be mounted here, not even in a user namespace"
+  exit 0
+fi
+work="$(mktemp -d)"
+trap 'code=$?; umount "$work/disk" 2>/dev/null || true; if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
+disk="$work/disk" forge="$build/forge" target=cpu:x86-64-avx2 n=0
+mkdir -p "$disk" "$work/data/operators" "$work/package" "$work/tmp"
+mount -t tmpfs -o size=16m tmpfs "$disk"
+export FORGE_DATA="$work/data" FORGE_HOME="$disk/home" TMPDIR="$work/tmp"
+cp -r "$root/blueprints" "$root/knowledge" "$root/agents" "$FORGE_DATA/"
+cp -r "$root/operators/softmax_f32" "$FORGE_DATA/operators/"
+sed -i 's/axes = { rows = [0-9]* }/axes = { rows = 24 }/; s/^max = .*/max = 9/; s/^always = .*/always = [1]/' "$FORGE_DATA/operators/softmax_f32/task.toml"
+sed -i 's/axes = { rows = [0-9]* }/axes = { rows = 16 }/; s/^max = .*/max = 4/' "$FORGE_DATA/knowledge/operators/row_scale_f32/task.toml"
+cp "$root/tests/exploits/gate/control_correct/kernel.cpp" "$work/package/"
+sed "s/{{target}}/$target/" "$root/tests/exploits/gate/control_correct/launch.toml" >"$work/package/launch.toml"
+fail() { echo "FAILED: $*"; tail -n 6 "$work/log" 2>/dev/null; exit 1; }
+# try CODE TEXT COMMAND...
+try() {
+  local want="$1" text="$2" got=0
+  shift 2
+  "$@" >"$work/log" 2>&1 </dev/null || got=$?
+  n=$((n + 1))
+  [[ " $want " == *" $got "* ]] && grep -qE -- "$text" "$work/log" || fail "$*: exit $got (wanted $want), text wanted: $text"
+}
+# fill [KILOBYTES]: to the last byte, but for so many
+fill() {
+  cat /dev/zero >"$disk/fill" 2>/dev/null || true
+  [[ $# -eq 0 ]] || truncate -s "-$(($1 * 1024))" "$disk/fill"
+}
+empty() { rm -f "$disk/fill"; }
+no_junk() {
+  local half
+  half="$(find "$disk" "$work/data" \( -name '*.tmp[0-9]*' -o -name '.sealing*' -o -name 'forge-scratch-*' \))"
+  [[ -z "$half" ]] || fail "half-written: $half"
+}
+full='[Nn]o space (is )?left'
+
+# A run, at several places: full, still full, and empty again.
+for lines in 1 4 6 9; do
+  rm -rf "$FORGE_HOME/runs"
+  "$forge" run softmax_f32 --target "$target" --candidates 2 >"$work/log" 2>&1 </dev/null & run=$!
+  journal=''
+  while kill -0 "$run" 2>/dev/null; do
+    journal="$(ls "$FORGE_HOME"/runs/*/journal.jsonl 2>/dev/null || true)"
+    [[ -z "$journal" || $(wc -l <"$journal") -lt $lines ]] || break
+    sleep 0.02
+  done
+  fill
+  code=0
+  wait "$run" || code=$?
+  whole="$(wc -l <"$journal")"
+  head -n "$whole" "$journal" >"$work/before"
+  [[ "$(tail -c 1 "$journal" | xxd -p)" == 0a ]] || fail "half a line was left in the journal"
+  if [[ $code -ne 3 ]]; then  # the end was in what was left of its last page
+    [[ $code -le 1 ]] && grep -q '"type":"run.end"' "$journal" || fail "at line $lines: exit $code"
+  else
+    grep -qE "$full" "$work/log" || fail "at line $lines: why is not said"
+    id="$(basename "$(dirname "$journal")")"
+    grep -q "free some space.*forge run --resume $id" "$work/log" || fail "at line $lines: what to do is not said"
+    try 3 "$full" "$forge" run --resume last
+    try 0 run.start "$forge" show last
+    try 0 softmax_f32 "$forge" runs
+    cmp -s "$work/before" <(head -n "$whole" "$journal") || fail "a recorded event was lost while the disk was full"
+    empty
+    try '0 1' '' "$forge" run --resume last
+    cmp -s "$work/before" <(head -n "$whole" "$journal") || fail "a recorded event was lost"
+  fi
+  empty
+  try 0 'every decision repeats' "$forge" replay last
+  try 0 finished "$forge" runs
+  no_junk
+done
+
+# Sealing: whole or not at all.
+fill
+try 3 "$full" "$forge" seal "$work/package" --operator softmax_f32 --target "$target" --reference none
+empty
+no_junk
+try 0 '' "$forge" lineage softmax_f32
+try '0 1' '' "$forge" seal "$work/package" --operator softmax_f32 --target "$target" --reference none
+
+# The compiler's scratch folder: no room for the source, then none for the object. A kernel is not at fault.
+for room in 0 8; do
+  rm -rf "$FORGE_HOME/cache"
+  mkdir -p "$disk/tmp" "$FORGE_HOME/cache"
+  fill $room
+  TMPDIR="$disk/tmp" FORGE_HOME="$work/home" try 3 "$full" "$forge" check "$work/package" --operator softmax_f32 --target "$target"
+  rm -rf "$work/home"
+  empty
+  no_junk
+done
+TMPDIR="$disk/tmp" try 0 '^accepted' "$forge" check "$work/package" --operator softmax_f32 --target "$target"
+
+# The cache of builds: what cannot be kept is built again.
+rm -rf "$FORGE_HOME/cache"/?? && fill
+try 0 '^accepted' "$forge" check "$work/package" --operator softmax_f32 --target "$target"
+empty
+no_junk
+
+# Evidence, an entry's own file, a report, a trace and an export onto the full disk: the old file stays whole.
+cp -r "$FORGE_DATA/knowledge" "$disk/knowledge" && rm -rf "$FORGE_DATA/knowledge" && ln -s "$disk/knowledge" "$FORGE_DATA/knowledge"
+evidence() { sha256sum "$disk"/knowledge/cpu/row-resident/entry.toml "$disk"/knowledge/cpu/row-resident/evidence/*; }
+was="$(evidence)"
+for f in report.html trace.json; do echo old >"$disk/$f"; done
+fill
+FORGE_HOME="$work/home2" try 3 "$full" "$forge" kb certify row-resident --target "$target" --replace
+FORGE_HOME="$work/home2" try 3 "$full" "$forge" kb retire row-resident
+try 3 "$full" "$forge" report last -o "$disk/report.html"
+try 3 "$full" "$forge" trace last -o "$disk/trace.json"
+try 3 "$full" "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/export"
+try 3 "$full" "$forge" runs --rebuild-index
+[[ "$was" == "$(evidence)" && "$(cat "$disk/report.html" "$disk/trace.json")" == $'old\nold' ]] || fail "an old file was changed"
+try 0 row-resident "$forge" kb list
+empty
+no_junk
+try 0 '' "$forge" report last -o "$disk/report.html"
+try 0 '' "$forge" trace last -o "$disk/trace.json"
+try 0 '' "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/export"
+try 0 softmax_f32 "$forge" runs --rebuild-index
+FORGE_HOME="$work/home2" try '0 1' row-resident "$forge" kb certify row-resident --target "$target" --replace
+no_junk
+echo "full_disk: $n cases"
