@@ -39,6 +39,7 @@ package="$work/packages/control_correct"
 
 # start COMMAND...: in a session of its own, by which its children are known; its process is $main, its output goes to $work/log.
 start() {
+  : >"$work/log"  # before whoever looks for what it will say
   setsid "$@" >"$work/log" 2>&1 </dev/null &
   main=$!
   session=$main
