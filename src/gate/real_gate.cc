@@ -414,7 +414,8 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
   FORGE_TRY_ASSIGN(const auto stage, m_parts.judge->stage(timed.axes, timed.generator, kBases, true));
   std::unique_ptr<Contestant> fresh[2];
   const Contestant& twin = m_reference ? *m_reference : *c.who;
-  auto other = std::async(std::launch::async, [&] { return start_again(twin); });
+  // On this thread: a runner is killed with the thread that started it (PR_SET_PDEATHSIG).
+  auto other = std::async(std::launch::deferred, [&] { return start_again(twin); });
   RunnerResult<std::unique_ptr<Contestant>> started[2] = {start_again(twin), other.get()};
   for (int i = 0; i < 2; ++i) {
     if (!started[i]) return fail(Code::crashed, "a fresh process for the confirmation did not start: " + started[i].error().detail);

@@ -58,11 +58,12 @@ Result<std::unique_ptr<Contestant>> RealGate::open_expert(const std::string& onl
   {
     auto lease = m_parts.lease(Lease::Kind::build);
     if (!lease) return tl::unexpected(lease.error());
-    // All at once: a Python expert takes ten seconds to import its framework.
+    // One after the other, on this thread: a runner is killed with the thread that started it (PR_SET_PDEATHSIG), so a thread for each
+    // would take it along when it ends.
     std::map<std::string, std::future<RunnerResult<std::unique_ptr<Runner>>>> starting;
     for (const auto& [name, plugin] : m_parts.op.experts) {
       names.push_back(name);
-      if (only.empty() || name == only) starting[name] = std::async(std::launch::async, m_parts.start_expert, plugin.string());
+      if (only.empty() || name == only) starting[name] = std::async(std::launch::deferred, m_parts.start_expert, plugin.string());
     }
     for (const auto& [name, plugin] : m_parts.op.experts) {
       if (!starting.contains(name)) continue;
