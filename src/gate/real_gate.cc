@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 
 #include "gate/decide.h"
 #include "util/progress.h"
@@ -414,12 +413,10 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
   FORGE_TRY_ASSIGN(const auto stage, m_parts.judge->stage(timed.axes, timed.generator, kBases, true));
   std::unique_ptr<Contestant> fresh[2];
   const Contestant& twin = m_reference ? *m_reference : *c.who;
-  // On this thread: a runner is killed with the thread that started it (PR_SET_PDEATHSIG).
-  auto other = std::async(std::launch::deferred, [&] { return start_again(twin); });
-  RunnerResult<std::unique_ptr<Contestant>> started[2] = {start_again(twin), other.get()};
-  for (int i = 0; i < 2; ++i) {
-    if (!started[i]) return fail(Code::crashed, "a fresh process for the confirmation did not start: " + started[i].error().detail);
-    fresh[i] = std::move(*started[i]);
+  for (auto& f : fresh) {
+    auto started = start_again(twin);
+    if (!started) return fail(Code::crashed, "a fresh process for the confirmation did not start: " + started.error().detail);
+    f = std::move(*started);
   }
   const Checking checking = twin.image ? Checking::every_call : Checking::random_third;
   const std::string label = m_reference ? "reference" : "self";

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
-#include <map>
 
 #include "gate/real_gate.h"
 #include "util/progress.h"
@@ -58,17 +56,12 @@ Result<std::unique_ptr<Contestant>> RealGate::open_expert(const std::string& onl
   {
     auto lease = m_parts.lease(Lease::Kind::build);
     if (!lease) return tl::unexpected(lease.error());
-    // One after the other, on this thread: a runner is killed with the thread that started it (PR_SET_PDEATHSIG), so a thread for each
-    // would take it along when it ends.
-    std::map<std::string, std::future<RunnerResult<std::unique_ptr<Runner>>>> starting;
+    // One after the other, on this thread: a runner is killed with the thread that started it (PR_SET_PDEATHSIG).
     for (const auto& [name, plugin] : m_parts.op.experts) {
       names.push_back(name);
-      if (only.empty() || name == only) starting[name] = std::async(std::launch::deferred, m_parts.start_expert, plugin.string());
-    }
-    for (const auto& [name, plugin] : m_parts.op.experts) {
-      if (!starting.contains(name)) continue;
+      if (!only.empty() && name != only) continue;
       Progress::show("opening expert " + name);
-      auto runner = starting[name].get();
+      auto runner = m_parts.start_expert(plugin.string());
       if (!runner && !runner.error().killed) {
         refuse(name, runner.error().reason, runner.error().detail);
         continue;
