@@ -111,6 +111,12 @@ endfunction()
 # tests/unit/<layer>/*_test.cc -> <layer>_tests; tests/suites/*.sh and tests/exploits/ are driven by ctest too.
 # tests/support/*.cc is for both: a library of the upper layers' tests, and <name>_main.cc a program <name> that suites start.
 function(forge_tests)
+  set(unit_seconds 600)  # after which a test is taken for hanging
+  set(suite_seconds 900)
+  if(FORGE_SANITIZE OR FORGE_TSAN)  # everything takes two to ten times as long
+    set(unit_seconds 2400)
+    set(suite_seconds 3600)
+  endif()
   add_custom_target(forge_unit_tests)
   file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.cc)
   list(FILTER support EXCLUDE REGEX "_main\\.cc$")
@@ -146,7 +152,7 @@ function(forge_tests)
       elseif(FORGE_TSAN AND layer STREQUAL device)
         list(APPEND environment "GTEST_FILTER=-CpuCeilings.*")  # the sanitizer watches every access of the loops that are timed
       endif()
-      set_tests_properties(unit_${layer} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 600)
+      set_tests_properties(unit_${layer} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT ${unit_seconds})
     endif()
   endforeach()
   forge_fuzz_replay()
@@ -157,7 +163,7 @@ function(forge_tests)
   foreach(suite ${suites})
     get_filename_component(name ${suite} NAME_WE)
     add_test(NAME suite_${name} COMMAND bash ${suite} ${CMAKE_BINARY_DIR})
-    set_tests_properties(suite_${name} PROPERTIES TIMEOUT 900 RUN_SERIAL TRUE)
+    set_tests_properties(suite_${name} PROPERTIES TIMEOUT ${suite_seconds} RUN_SERIAL TRUE)
   endforeach()
 endfunction()
 
