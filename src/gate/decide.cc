@@ -18,6 +18,11 @@ bool clocks_agree(const PairedTiming& p) {
   return std::abs(std::log(p.speedup.mid / p.outside_speedup.mid)) <= p.outside_resolution;
 }
 
+Comparison settled(const PairedTiming& p) {
+  const bool unconfirmed = p.comparison == Comparison::faster && !(p.outside_speedup.low > 1);
+  return unconfirmed ? Comparison::ambiguous : p.comparison;
+}
+
 namespace {
 Decided disagreement(const PairedTiming& p) {
   if (!(p.outside_speedup.mid > 0))

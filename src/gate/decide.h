@@ -19,6 +19,9 @@ Decided decide_performance(const std::optional<PerformanceCondition>&, const Mea
 double threshold_of(const PerformanceCondition&, double floor);
 // Inside and outside clock agree within what the outside clock can tell.
 bool clocks_agree(const PairedTiming&);
+// What a comparison may be called once both clocks have spoken: "faster" becomes ambiguous where the outside clock's interval does not
+// lie above 1, be it too coarse or not asked.
+Comparison settled(const PairedTiming&);
 // A Verdict of a correct candidate, accepted or missed.
 Verdict make_verdict(const Decided&, CorrectnessReport, Measurement);
 

@@ -344,6 +344,13 @@ Result<Verdict> RealGate::conclude(Checked& c, const Job& job, const std::option
   for (const std::string& note : job_notes(r)) c.notes.push_back(note);
   Decided d = decide_performance(condition, m);
   if (const auto problem = call_problem(r.audit, r.calls[0], m_machine.cores); !problem.empty()) d = {Reason::clocks_disagree, problem};
+  for (PairedTiming& p : m.pairs) {
+    if (settled(p) == p.comparison) continue;
+    c.notes.push_back(
+        fmt::format("against {}: {:.4f} by the inside clock, which the outside clock does not confirm ({:.4f}, 95 %: {:.4f} to {:.4f})",
+                    p.against, p.speedup.mid, p.outside_speedup.mid, p.outside_speedup.low, p.outside_speedup.high));
+    p.comparison = settled(p);
+  }
   return c.finish(make_verdict(d, std::move(report), std::move(m)));
 }
 

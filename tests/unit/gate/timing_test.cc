@@ -126,6 +126,13 @@ TEST_F(TimingTest, AnOutsideClockTooCoarseForTheGainProvesNothing) {
   m.floor.ratio = 0.005;
   m.pairs = {p};
   EXPECT_EQ(decide_performance(PerformanceCondition{}, m).reason, Reason::ambiguous);
+  EXPECT_EQ(settled(p), Comparison::ambiguous);
+  p.outside_speedup = {};
+  EXPECT_EQ(settled(p), Comparison::ambiguous) << "nobody asked the outside clock";
+  p.outside_speedup = {1.01, 1.02, 1.03};
+  EXPECT_EQ(settled(p), Comparison::faster);
+  p.comparison = Comparison::slower, p.outside_speedup = {0.9, 1.1, 1.3};
+  EXPECT_EQ(settled(p), Comparison::slower) << "a loss needs no witness";
 }
 
 TEST(CpuTime, WorkByOthersShows) {
