@@ -28,6 +28,7 @@ class FakeCard:
 
     def __init__(self):
         self.mapped, self.flushes, self.tensors, self.log = {}, 0, {}, []
+        self.records, self.plays = True, 0
         FakeCard.last = self
 
     def map(self, allocation, size, writable, descriptor):
@@ -59,6 +60,16 @@ class FakeCard:
 
     def synchronize(self):
         pass
+
+    def recorded(self, work):
+        if not self.records:
+            return None
+
+        def play():
+            self.plays += 1
+            return work()
+
+        return play
 
     def timed(self, run):
         return run(), 25e-6, 1755.0, 3e-6, 0
@@ -135,8 +146,12 @@ def main():
     done = ask(r.GO, r.Go(), r.CudaDone)
     assert (done.outcome, done.inside_s, done.sm_mhz, done.hold_expired) == (r.OK, 25e-6, 1755.0, 0)
     assert FakeCard.last.tensors["y"].value == 5.0  # copied behind the clock
-    assert ask(r.BATCH, r.CudaBatch(calls=4), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 4
+    assert b"replay a CUDA graph" in ready.text
+    assert ask(r.BATCH, r.CudaBatch(calls=4), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 4 == FakeCard.last.plays
     assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 6
+    FakeCard.last.records = False  # an expert that no graph can hold
+    assert b"call by call" in prepare(2.5).text
+    assert ask(r.BATCH, r.CudaBatch(calls=3), r.CudaDone).outcome == r.OK and (FakeCard.last.flushes, FakeCard.last.plays) == (9, 4)
     assert ask(r.PROFILE, r.Profile(seconds=1), r.Samples).note == b"a Python expert is not sampled"
     broke = prepare(8)
     assert broke.outcome == r.REFUSED and b"it broke" in broke.text  # in its warm-up
