@@ -10,6 +10,10 @@ work="$(mktemp -d)"
 trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
 export FORGE_HOME="$work/home" FORGE_DATA="$root"
 forge="$build/forge"
+# Of a sanitizer build the oracle needs that sanitizer's run time first, which a program of another's compiler does not bring.
+sanitizer="$(ldd "$build/plugins/softmax_f32/oracle.so" | awk '/lib[a-z]*san\.so/ { print $3 }' | paste -sd:)"
+checks=(env ${sanitizer:+LD_PRELOAD="$sanitizer" ASAN_OPTIONS=detect_leaks=0})
+
 # run CODE TEXT COMMAND...: the exit code, and a text that the output must hold
 run() {
   local code="$1" text="$2" got=0
@@ -32,7 +36,7 @@ if grep -rn "$root\|$work" "$work/softmax"; then echo "FAILED: an export names t
 (cd "$work/softmax" && bash -euo pipefail <(readme_commands .))
 "${strict[@]}" -I "$work/softmax" "$here/check_softmax.cc" "$work/softmax/softmax_f32.cc" "$work/softmax/kernel.o" -o "$work/check" -ldl
 if grep -q ' avx2 ' /proc/cpuinfo; then
-  run 0 'rows 129: worst' "$work/check" "$build/plugins/softmax_f32/oracle.so"
+  run 0 'rows 129: worst' "${checks[@]}" "$work/check" "$build/plugins/softmax_f32/oracle.so"
   grep -q 'outside the kernel.s domain: "rows >= 1"' "$work/out"
   grep -q 'rows: out of range' "$work/out"
   grep -q 'x: is not aligned to 64 bytes' "$work/out"
@@ -64,7 +68,7 @@ EOF
 # Its builder passes -std=c++17 -fPIC -O2 and nothing else: what the kernel needs must stand in the source.
 (cd "$work/solution" && g++ -std=c++17 -fPIC -O2 -c kernel.cpp softmax_f32.cc)
 "${strict[@]}" -I "$work/solution" "$here/check_softmax.cc" "$work/solution"/*.o -o "$work/check_solution" -ldl
-if grep -q ' avx2 ' /proc/cpuinfo; then run 0 'rows 129: worst' "$work/check_solution" "$build/plugins/softmax_f32/oracle.so"; fi
+if grep -q ' avx2 ' /proc/cpuinfo; then run 0 'rows 129: worst' "${checks[@]}" "$work/check_solution" "$build/plugins/softmax_f32/oracle.so"; fi
 if python3 -c 'import tvm_ffi, numpy' 2>/dev/null; then
   run 0 'right' python3 "$here/check_solution.py" "$work/solution.json"
 else
