@@ -196,13 +196,14 @@ function(forge_device_code)
       set(out ${CMAKE_BINARY_DIR}/plugins/${op})
     endif()
     set(cubin ${out}/${name}.sm_90a.cubin)
+    set(depfile ${CMAKE_BINARY_DIR}/depfiles/${op}-${name}.d)  # names the build folder, so it stays out of what is installed
     add_custom_command(
       OUTPUT ${cubin}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out} ${CMAKE_BINARY_DIR}/depfiles
       COMMAND ${FORGE_NVCC} -cubin -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I${CMAKE_SOURCE_DIR}/src
-              -I${CMAKE_SOURCE_DIR}/include -MD -MF ${cubin}.d -o ${cubin} ${source}
+              -I${CMAKE_SOURCE_DIR}/include -MD -MF ${depfile} -o ${cubin} ${source}
       DEPENDS ${source}
-      DEPFILE ${cubin}.d  # whatever it includes
+      DEPFILE ${depfile}  # whatever it includes
       COMMENT "Device code ${cubin}"
       VERBATIM)
     list(APPEND cubins ${cubin})
