@@ -73,11 +73,22 @@ std::string string_at(const Json& j, const char* key) {
   return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
 }
 
+// Of a verdict's JSON text. It begins with its reason, so the rest, most of it, is not parsed.
+std::string reason_of(const std::string& verdict) {
+  constexpr std::string_view kStart = "{\"reason\":\"";
+  if (verdict.starts_with(kStart)) {
+    const std::size_t end = verdict.find_first_of("\"\\", kStart.size());
+    if (end != std::string::npos && verdict[end] == '"') return verdict.substr(kStart.size(), end - kStart.size());
+  }
+  return string_at(Json::parse(verdict, nullptr, false), "reason");
+}
+
 // What a journal says of its run, as far as it was read. Event types: docs/formats/journal.md.
 struct Summary {
   RunRow row;
   std::map<std::string, std::int64_t> reasons;
   JournalMark mark;
+  std::int64_t journal_bytes = 0;  // the file's, before it was read
 
   void add(const Event& e) {
     if (e.type == "run.start") {
@@ -89,7 +100,7 @@ struct Summary {
       row.started = e.time;
     } else if (e.type == "gate.submit") {
       ++row.candidates;
-      const std::string reason = string_at(Json::parse(e.response, nullptr, false), "reason");
+      const std::string reason = reason_of(e.response);
       ++reasons[reason];
       if (reason == name(Reason::accepted)) ++row.accepted;
     } else if (e.type == "run.end") {
@@ -136,6 +147,35 @@ Summary indexed_so_far(sqlite3* db, const std::string& id) {
   return s;
 }
 
+bool put_summary(sqlite3* db, const Summary& s) {
+  const RunRow& r = s.row;
+  Query run(db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  bool ok = run.bind(r.id)
+                .bind(r.operator_name)
+                .bind(r.target)
+                .bind(r.reference)
+                .bind(r.started)
+                .bind(r.state)
+                .bind(r.stop)
+                .bind(std::int64_t(r.candidates))
+                .bind(std::int64_t(r.accepted))
+                .bind(r.best_speedup)
+                .bind(r.verdict)
+                .bind(r.best_package)
+                .bind(s.journal_bytes)
+                .bind(static_cast<std::int64_t>(s.mark.good_bytes))
+                .bind(std::int64_t(s.mark.lines))
+                .bind(s.mark.last_hash)
+                .run();
+  Query clear(db, "DELETE FROM reasons WHERE run=?");
+  ok = ok && clear.bind(r.id).run();
+  for (const auto& [reason, n] : s.reasons) {
+    Query add(db, "INSERT INTO reasons VALUES(?,?,?)");
+    ok = ok && add.bind(r.id).bind(reason).bind(n).run();
+  }
+  return ok;
+}
+
 }  // namespace
 
 struct Store::Impl {
@@ -170,6 +210,30 @@ struct Store::Impl {
   Status exec(const char* sql) {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return fail(sql_error("cannot write the index"));
     return {};
+  }
+  // What the index says of a run, and what its journal says beyond that.
+  Result<Summary> read_run(const std::string& id) {
+    const fs::path file = home / "runs" / id / "journal.jsonl";
+    std::error_code error;
+    // Before it is read: what comes meanwhile is for the next time.
+    const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
+    FORGE_TRY(exec("BEGIN"));
+    Summary s = indexed_so_far(db, id);
+    FORGE_TRY(exec("COMMIT"));
+    if (!stands_in(s.mark, file)) s = nothing_read(id);
+    s.journal_bytes = bytes;
+    FORGE_TRY(scan_journal(file, s.mark, [&](const Event& e) { s.add(e); }));
+    return s;
+  }
+  Status write(const std::vector<Summary>& all) {
+    FORGE_TRY(exec("BEGIN IMMEDIATE"));
+    for (const Summary& s : all)
+      if (!put_summary(db, s)) {
+        const Error e = sql_error("cannot index run " + s.row.id);
+        sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
+        return fail(e);
+      }
+    return exec("COMMIT");
   }
   Status open_index() {
     const fs::path file = home / "index.sqlite";
@@ -298,46 +362,8 @@ Result<std::string> Store::get_artifact(const std::string& sha) const {
 }
 
 Status Store::index_run(const std::string& id) {
-  const fs::path file = run_dir(id) / "journal.jsonl";
-  std::error_code error;
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));  // before it is read: what comes meanwhile is for the next time
-  FORGE_TRY(m_impl->exec("BEGIN"));
-  Summary s = indexed_so_far(m_impl->db, id);
-  FORGE_TRY(m_impl->exec("COMMIT"));
-  if (!stands_in(s.mark, file)) s = nothing_read(id);
-  FORGE_TRY(scan_journal(file, s.mark, [&](const Event& e) { s.add(e); }));
-  FORGE_TRY(m_impl->exec("BEGIN IMMEDIATE"));
-  Query run(m_impl->db, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  const RunRow& r = s.row;
-  bool ok = run.bind(r.id)
-                .bind(r.operator_name)
-                .bind(r.target)
-                .bind(r.reference)
-                .bind(r.started)
-                .bind(r.state)
-                .bind(r.stop)
-                .bind(std::int64_t(r.candidates))
-                .bind(std::int64_t(r.accepted))
-                .bind(r.best_speedup)
-                .bind(r.verdict)
-                .bind(r.best_package)
-                .bind(bytes)
-                .bind(static_cast<std::int64_t>(s.mark.good_bytes))
-                .bind(std::int64_t(s.mark.lines))
-                .bind(s.mark.last_hash)
-                .run();
-  Query clear(m_impl->db, "DELETE FROM reasons WHERE run=?");
-  ok = ok && clear.bind(id).run();
-  for (const auto& [reason, n] : s.reasons) {
-    Query add(m_impl->db, "INSERT INTO reasons VALUES(?,?,?)");
-    ok = ok && add.bind(id).bind(reason).bind(n).run();
-  }
-  if (!ok) {
-    const Error e = m_impl->sql_error("cannot index run " + id);
-    sqlite3_exec(m_impl->db, "ROLLBACK", nullptr, nullptr, nullptr);
-    return fail(e);
-  }
-  return m_impl->exec("COMMIT");
+  FORGE_TRY_ASSIGN(const Summary read, m_impl->read_run(id));
+  return m_impl->write({read});
 }
 
 Status Store::rebuild_index() {
@@ -352,6 +378,9 @@ Result<std::vector<RunRow>> Store::runs() const {
     Query known(m_impl->db, "SELECT id, journal_bytes FROM runs");
     while (known.row()) indexed[known.text(0)] = known.integer(1);
   }
+  Impl& impl = *m_impl;
+  Status done;
+  std::vector<Summary> news;  // written together: a transaction a run takes longer than reading a short one
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {
     const fs::path file = entry.path() / "journal.jsonl";
@@ -360,13 +389,19 @@ Result<std::vector<RunRow>> Store::runs() const {
     const auto found = indexed.find(id);
     if (found != indexed.end() && found->second == static_cast<std::int64_t>(fs::file_size(file, error))) continue;
     // A damaged journal must not hide the other runs; `forge show` says what is wrong with it.
-    auto done = const_cast<Store*>(this)->index_run(id);
-    if (!done && done.error().code == Code::disk_full && *sqlite3_db_filename(m_impl->db, "main")) {
-      FORGE_TRY(open_index_in_memory(m_impl->db));
-      return runs();
+    const auto read = impl.read_run(id);
+    if (read) news.push_back(*read);
+    if (!read && read.error().code != Code::bad_input) {
+      done = fail(read.error());
+      break;
     }
-    if (!done && done.error().code != Code::bad_input) return fail(done.error());
   }
+  if (done && !news.empty()) done = impl.write(news);
+  if (!done && done.error().code == Code::disk_full && *sqlite3_db_filename(impl.db, "main")) {
+    FORGE_TRY(open_index_in_memory(impl.db));
+    return runs();
+  }
+  FORGE_TRY(done);
   std::vector<RunRow> out;
   Query q(m_impl->db,
           "SELECT id,operator,target,reference,started,state,stop,candidates,accepted,best_speedup,verdict,best_package FROM runs ORDER BY "

@@ -83,6 +83,8 @@ TEST_F(JournalTest, PartsAreCutOutOfALineAsTheyWentIn) {
                                            R"([{"x":[1,[2,[3]]]},"]"])",
                                            R"("\u0001 ü")",
                                            "0",
+                                           R"({"response":{"x":1,"response":2},"seconds":3})",
+                                           R"([{"a":"\",","response":null},{"b":0,"seconds":4}])",
                                            "\"" + std::string(3 << 20, 'x') + "\""};  // longer than what is read at once
   // One long value beside a short one is enough.
   const auto wanted = [](const std::string& a, const std::string& b) { return a.size() + b.size() < (3 << 20) + 4; };

@@ -123,6 +123,23 @@ TEST_F(StoreTest, AReplacedJournalIsReadFromItsStart) {
   EXPECT_EQ(s.reason_counts("a")->size(), 1u);
 }
 
+TEST_F(StoreTest, AReasonIsFoundWhereverAVerdictHasIt) {
+  Store s = std::move(*Store::open(dir.path()));
+  {
+    Journal j = std::move(*Journal::open(dir.path() / "runs" / "a" / "journal.jsonl", Journal::Mode::create));
+    for (const char* verdict :
+         {R"({"reason":"accepted","detail":"the first"})", R"({"detail":"the last","reason":"accepted"})", R"({"reason":"accept\u0065d"})",
+          R"({"reason":"a \"b\""})", R"({"reason":null})", R"([{"reason":"accepted"}])"})
+      ASSERT_TRUE(j.step("gate.submit", "{}", [&] { return Result<std::string>(verdict); }));
+  }
+  const auto rows = s.runs();
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->front().candidates, 6);
+  EXPECT_EQ(rows->front().accepted, 3);
+  const auto counts = *s.reason_counts("a");
+  EXPECT_EQ(counts, (std::vector<std::pair<std::string, std::int64_t>>{{"accepted", 3}, {"", 2}, {"a \"b\"", 1}}));
+}
+
 TEST_F(StoreTest, RebuildRepeatsTheIndex) {
   Store s = std::move(*Store::open(dir.path()));
   write_run("a", true);
