@@ -110,7 +110,7 @@ class Workbench {
   // Correctness and mechanism alone: costs gate time, is no hand-in, and accepts nothing.
   virtual Result<Verdict> check(const KernelPackage&) { return fail(Code::unsupported, "this workbench has no separate check"); }
   virtual Result<Evidence> examine(const KernelPackage&) = 0;
-  virtual std::vector<const Entry*> search(const std::string& words) const = 0;
+  virtual EntryList search(const std::string& words) const = 0;
   virtual bool may_go_on() const = 0;  // budget, attempts, plateau, user
   virtual BudgetLeft left() const { return {}; }
   virtual void give_up(const std::string& why) = 0;

@@ -207,10 +207,11 @@ Result<ToolResult> search_knowledge(const Call& c) {
   FORGE_TRY(c.in.only({"words"}));
   FORGE_TRY_ASSIGN(const std::string words, c.in.text("words", true, 400));
   Json rows = Json::array();
-  for (const Entry* e : c.bench.search(words)) {
-    const EntryState state = state_on(*e, c.bench.machine().device_class);
-    if (state == EntryState::retired || rows.size() >= 12) continue;
-    rows.push_back({{"id", e->id}, {"title", e->title}, {"state_here", name(state)}});
+  for (const Entry& e : c.bench.search(words)) {
+    const EntryState state = state_on(e, c.bench.machine().device_class);
+    if (state == EntryState::retired) continue;
+    rows.push_back({{"id", e.id}, {"title", e.title}, {"state_here", name(state)}});
+    if (rows.size() == 12) break;
   }
   const std::string verdict = rows.empty() ? "nothing found" : fmt::format("{} found", rows.size());
   return tool_result({{"verdict", verdict}, {"entries", rows}});
@@ -219,20 +220,20 @@ Result<ToolResult> search_knowledge(const Call& c) {
 Result<ToolResult> read_knowledge(const Call& c) {
   FORGE_TRY(c.in.only({"id"}));
   FORGE_TRY_ASSIGN(const std::string id, c.in.text("id", true, 200));
-  for (const Entry* e : c.bench.search(id)) {
-    if (e->id != id || e->retired) continue;
+  for (const Entry& e : c.bench.search(id)) {
+    if (e.id != id || e.retired) continue;
     Json out{{"verdict", "entry"},
-             {"id", e->id},
-             {"title", e->title},
-             {"state_here", name(state_on(*e, c.bench.machine().device_class))},
-             {"mechanism", e->mechanism}};
-    for (const Certification& k : e->evidence)
+             {"id", e.id},
+             {"title", e.title},
+             {"state_here", name(state_on(e, c.bench.machine().device_class))},
+             {"mechanism", e.mechanism}};
+    for (const Certification& k : e.evidence)
       if (k.device_class == c.bench.machine().device_class && k.applicable) out["effect_here"] = k.effect.mid;
-    if (!e->symptoms.empty()) out["symptoms"] = e->symptoms;
-    if (!e->limitations.empty()) out["limitations"] = e->limitations;
-    for (const Advice& a : e->advice)
+    if (!e.symptoms.empty()) out["symptoms"] = e.symptoms;
+    if (!e.limitations.empty()) out["limitations"] = e.limitations;
+    for (const Advice& a : e.advice)
       out["advice"].push_back({{"decision", a.decision}, {"value", a.value}, {"when", a.when.text}, {"because", a.because}});
-    out["origin"] = e->origin;
+    out["origin"] = e.origin;
     return tool_result(std::move(out));
   }
   return refusal({.code = Code::not_found, .message = "no entry has this id", .fix = "search_knowledge lists ids"});

@@ -178,10 +178,10 @@ void add_knowledge(std::string& out, const Workbench& bench) {
   if (cited.empty()) return;
   out += "## Entries that the decisions cite\n\n";
   for (const auto& id : cited)
-    for (const Entry* e : bench.search(id)) {
-      if (e->id != id) continue;
-      out += fmt::format("- **{}** ({}): {}\n", e->id, e->title, utf8_head(trim(e->mechanism), kEntryText));
-      for (const auto& l : e->limitations) out += "  limitation: " + l + "\n";
+    for (const Entry& e : bench.search(id)) {
+      if (e.id != id) continue;
+      out += fmt::format("- **{}** ({}): {}\n", e.id, e.title, utf8_head(trim(e.mechanism), kEntryText));
+      for (const auto& l : e.limitations) out += "  limitation: " + l + "\n";
     }
 }
 

@@ -60,19 +60,15 @@ int list(Context& c, const std::string& words, const std::string& target = "") {
   if (!base) return c.fail(base.error());
   const auto device_class = device_class_here(c, target);
   if (!device_class) return c.fail(device_class.error());
-  std::vector<const Entry*> wanted;
-  if (words.empty())
-    for (const Entry& e : base->entries()) wanted.push_back(&e);
-  else
-    wanted = base->search(words);
+  const EntryList wanted = words.empty() ? base->entries() : base->search(words);
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
-  for (const Entry* e : wanted) {
-    const Certification* cert = here(*e, *device_class);
-    const bool fits = for_family(*e, device_class->substr(0, device_class->find(':')));
-    const std::string state = cert ? outcome_text(*cert, *e) : fits ? name(state_on(*e, *device_class)) : "for " + join(e->targets, ", ");
-    rows.push_back({e->id, state, cert && cert->applicable ? format_interval(cert->effect) : "-", e->title});
-    document.push_back({{"id", e->id}, {"state", state}, {"title", e->title}, {"certification", cert ? to_json_value(*cert) : Json()}});
+  for (const Entry& e : wanted) {
+    const Certification* cert = here(e, *device_class);
+    const bool fits = for_family(e, device_class->substr(0, device_class->find(':')));
+    const std::string state = cert ? outcome_text(*cert, e) : fits ? name(state_on(e, *device_class)) : "for " + join(e.targets, ", ");
+    rows.push_back({e.id, state, cert && cert->applicable ? format_interval(cert->effect) : "-", e.title});
+    document.push_back({{"id", e.id}, {"state", state}, {"title", e.title}, {"certification", cert ? to_json_value(*cert) : Json()}});
   }
   if (rows.empty())
     c.out(fmt::format("no entry speaks of '{}'; `forge kb list` shows them all", words));
@@ -85,7 +81,7 @@ int list(Context& c, const std::string& words, const std::string& target = "") {
 int show(Context& c, const std::string& id) {
   const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
   if (!base) return c.fail(base.error());
-  const Entry* e = base->find(id);
+  const std::optional<Entry> e = base->find(id);
   if (!e) {
     std::vector<std::string> ids;
     for (const Entry& other : base->entries()) ids.push_back(other.id);

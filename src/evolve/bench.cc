@@ -192,8 +192,8 @@ Result<Evidence> Bench::examine(const KernelPackage& package) {
   return shown(m_flow.task, seen);
 }
 
-std::vector<const Entry*> Bench::search(const std::string& words) const {
-  return remembers(m_flow.task) ? m_flow.parts.knowledge->search(words) : std::vector<const Entry*>{};
+EntryList Bench::search(const std::string& words) const {
+  return remembers(m_flow.task) ? m_flow.parts.knowledge->search(words) : EntryList{};
 }
 
 bool Bench::may_go_on() const {

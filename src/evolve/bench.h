@@ -27,7 +27,7 @@ class Bench final : public Workbench {
   Result<std::vector<Diagnostic>> time(const std::vector<KernelPackage>&) override;
   Result<Verdict> check(const KernelPackage&) override;
   Result<Evidence> examine(const KernelPackage&) override;
-  std::vector<const Entry*> search(const std::string& words) const override;
+  EntryList search(const std::string& words) const override;
   bool may_go_on() const override;
   BudgetLeft left() const override;
   void give_up(const std::string& why) override;

@@ -207,7 +207,7 @@ Result<std::vector<std::string>> Desk::adopted(const std::vector<std::string>& c
                      Json out = Json::array();
                      if (!m_parts.paths) return out;
                      for (const auto& id : cites) {
-                       const Entry* entry = m_parts.knowledge->find(id);
+                       const std::optional<Entry> entry = m_parts.knowledge->find(id);
                        if (!entry) continue;  // retired from the folder since: cannot be recognised any more
                        FORGE_TRY_ASSIGN(const bool is, forge::adopted(*entry, confirmation.mix, *m_parts.paths, *m_parts.machine));
                        if (is) out.push_back(id);

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "knowledge/conditions.h"
@@ -61,9 +60,11 @@ struct KnowledgeBase::Index {
   struct Row {
     std::uint32_t targets = 0, applies = 0;
     std::uint32_t advice_end = 0, certified_end = 0;  // they begin where those of the row before end
+    std::uint32_t rank = 0;                           // in by_id
     bool retired = false;
   };
   std::vector<Row> rows;
+  std::vector<std::uint32_t> by_id;   // entries, sorted
   std::vector<std::uint32_t> advice;  // conditions
   std::vector<Certified> certified;
   std::vector<std::vector<std::string>> targets;  // distinct lists of globs
@@ -93,42 +94,50 @@ Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
   if (!fs::is_directory(folder, error))
     return fail(Code::not_found, "no knowledge folder at " + folder.string(),
                 "set FORGE_DATA to a source tree or an installed share/forge");
-  std::set<std::string> ids;
-  std::vector<fs::path> folders;
-  for (const auto& family : fs::directory_iterator(folder, error)) {
-    if (!family.is_directory() || family.path().filename() == "operators") continue;
-    for (const auto& entry : fs::directory_iterator(family.path(), error))
-      if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
+  std::vector<fs::path> families;
+  for (const auto& family : fs::directory_iterator(folder, error))
+    if (family.is_directory() && family.path().filename() != "operators") families.push_back(family.path());
+  std::sort(families.begin(), families.end());
+  std::map<std::string, std::uint32_t> ids;
   auto index = std::make_shared<Index>();
-  base.m_entries.reserve(folders.size());
-  for (const fs::path& f : folders) {
-    FORGE_TRY_ASSIGN(Entry entry, read_entry_folder(f));
-    if (!ids.insert(entry.id).second)
-      return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
-    index->add(entry);
-    const auto text_only = [](Expr& e) { e.nodes = {}; };
-    text_only(entry.applies);
-    for (Advice& a : entry.advice) text_only(a.when);
-    base.m_entries.push_back(std::as_const(entry));  // a copy has no room to spare, what was parsed has
+  for (const fs::path& family : families) {
+    std::vector<std::string> names;  // as paths they would take ten times as much
+    for (const auto& entry : fs::directory_iterator(family, error))
+      if (entry.is_directory()) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      FORGE_TRY_ASSIGN(const Entry entry, read_entry_folder(family / name));
+      if (!ids.emplace(entry.id, static_cast<std::uint32_t>(ids.size())).second)
+        return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
+      index->add(entry);
+      base.m_entries.add(entry);
+    }
+  }
+  for (const auto& [id, entry] : ids) {
+    index->rows[entry].rank = static_cast<std::uint32_t>(index->by_id.size());
+    index->by_id.push_back(entry);
   }
   index->conditions.finish();
   base.m_index = std::move(index);
   return base;
 }
 
-const Entry* KnowledgeBase::find(const std::string& id) const {
-  for (const Entry& e : m_entries)
-    if (e.id == id) return &e;
-  return nullptr;
+std::optional<Entry> KnowledgeBase::find(const std::string& id) const {
+  if (!m_index) return std::nullopt;
+  const auto& by_id = m_index->by_id;
+  Entry e;
+  const auto id_of = [&](std::uint32_t entry) -> const std::string& { return m_entries.get(entry, e), e.id; };
+  const auto at =
+      std::lower_bound(by_id.begin(), by_id.end(), id, [&](std::uint32_t entry, const auto& wanted) { return id_of(entry) < wanted; });
+  if (at == by_id.end() || id_of(*at) != id) return std::nullopt;
+  return e;
 }
 
-std::vector<const Entry*> KnowledgeBase::search(const std::string& words) const {
+EntryList KnowledgeBase::search(const std::string& words) const {
   std::vector<std::string> wanted;
   for (const std::string& w : split(lower(words), ' '))
     if (!w.empty()) wanted.push_back(w);
-  std::vector<std::pair<int, const Entry*>> ranked;
+  std::vector<std::pair<int, std::uint32_t>> ranked;
   std::string title, body;  // one place for all entries. A word has no blank, so it is found within one text or not at all
   const auto add = [](std::string& to, const std::string& text) {
     const std::size_t at = to.size();
@@ -141,18 +150,20 @@ std::vector<const Entry*> KnowledgeBase::search(const std::string& words) const 
   const auto has = [](const std::string& text, const std::string& word) {
     return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
   };
-  for (const Entry& e : m_entries) {
+  Entry e;
+  for (std::uint32_t i = 0; i < m_entries.size(); ++i) {
+    m_entries.get(i, e);
     title.clear(), body.clear();
     add(title, e.id), add(title, e.title), add(body, e.mechanism);
     for (const std::string& s : e.symptoms) add(body, s);
     int score = 0;
     for (const std::string& w : wanted) score += (has(title, w) ? 2 : 0) + (has(body, w) ? 1 : 0);
-    if (score > 0) ranked.emplace_back(-score, &e);
+    if (score > 0) ranked.emplace_back(-score, i);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<const Entry*> out;
-  for (const auto& [score, e] : ranked) out.push_back(e);
-  return out;
+  std::vector<std::uint32_t> found;
+  for (const auto& [score, i] : ranked) found.push_back(i);
+  return m_entries.select(std::move(found));
 }
 
 Names knowledge_names(const Definition& definition, const TaskFile& task, const Machine& machine, const Evidence& evidence) {
@@ -209,17 +220,16 @@ std::vector<Retrieved> retrieve(const KnowledgeBase& base, const Machine& machin
     }
     fits.push_back(fit);
   }
-  const std::vector<Entry>& entries = base.entries();
   std::stable_sort(fits.begin(), fits.end(), [&](const Fit& a, const Fit& b) {
-    return a.effect != b.effect ? a.effect > b.effect : entries[a.entry].id < entries[b.entry].id;
+    return a.effect != b.effect ? a.effect > b.effect : index.rows[a.entry].rank < index.rows[b.entry].rank;
   });
   out.reserve(fits.size());
   for (const Fit& fit : fits) {
-    const Entry& e = entries[fit.entry];
-    Retrieved& r = out.emplace_back(Retrieved{.entry = e, .state = fit.state, .effect = fit.effect, .advice = {}});
+    Retrieved& r = out.emplace_back(Retrieved{.entry = {}, .state = fit.state, .effect = fit.effect, .advice = {}});
+    base.entries().get(fit.entry, r.entry);
     const std::uint32_t advice = fit.entry == 0 ? 0 : index.rows[fit.entry - 1].advice_end;
-    for (std::uint32_t i = 0; i < e.advice.size(); ++i)
-      if (asked.holds(index.advice[advice + i])) r.advice.push_back(e.advice[i]);
+    for (std::uint32_t i = 0; i < r.entry.advice.size(); ++i)
+      if (asked.holds(index.advice[advice + i])) r.advice.push_back(r.entry.advice[i]);
   }
   return out;
 }

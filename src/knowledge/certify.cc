@@ -132,7 +132,7 @@ Status write_certification(const Entry& entry, const Certification& c) {
 
 Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool retired) {
   FORGE_TRY_ASSIGN(const KnowledgeBase base, KnowledgeBase::load(knowledge_folder));
-  const Entry* entry = base.find(id);
+  const std::optional<Entry> entry = base.find(id);
   if (!entry) {
     std::vector<std::string> ids;
     for (const Entry& e : base.entries()) ids.push_back(e.id);

@@ -12,25 +12,25 @@
 #include "core/record.h"
 #include "core/target.h"
 #include "gate/gate.h"
+#include "knowledge/entry_list.h"
 #include "util/fs.h"
 
 namespace forge {
 
 struct Retrieved;
 
-// Of an entry in the base, `applies` and `when` have their text only: their trees, most of an entry's memory, are compiled into the
-// index that retrieve() asks. Immutable once loaded; copies share the index.
+// Entries are kept packed, and their conditions compiled in the index that retrieve() asks. Immutable once loaded; copies share both.
 class KnowledgeBase {
  public:
   static Result<KnowledgeBase> load(const fs::path& folder);  // knowledge/<target family>/<entry>/
-  const std::vector<Entry>& entries() const { return m_entries; }
-  const Entry* find(const std::string& id) const;
-  std::vector<const Entry*> search(const std::string& words) const;  // for agents: title, mechanism, symptoms
+  const EntryList& entries() const { return m_entries; }
+  std::optional<Entry> find(const std::string& id) const;
+  EntryList search(const std::string& words) const;  // for agents: title, mechanism, symptoms
 
  private:
   friend std::vector<Retrieved> retrieve(const KnowledgeBase&, const Machine&, const Names&);
   struct Index;
-  std::vector<Entry> m_entries;
+  EntryList m_entries;
   std::shared_ptr<const Index> m_index;  // null: of no entries
 };
 

@@ -156,7 +156,7 @@ Overview knowledge_overview(const KnowledgeBase& base, const std::vector<UseRow>
   std::vector<std::vector<std::string>> rows;
   int adopted_twice = 0;
   for (const auto& [id, by_operator] : cells) {
-    const Entry* entry = base.find(id);
+    const std::optional<Entry> entry = base.find(id);
     std::vector<std::string> row = {fmt::format("<td title=\"{}\">{}</td>", escape_html(entry ? entry->title : ""), escape_html(id))};
     Json used = Json::object();
     int adopters = 0;

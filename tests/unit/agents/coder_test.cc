@@ -74,7 +74,7 @@ struct ToyBench final : Workbench {
     return out;
   }
   Result<Evidence> examine(const KernelPackage&) override { return Evidence{}; }
-  std::vector<const Entry*> search(const std::string&) const override { return {}; }
+  EntryList search(const std::string&) const override { return {}; }
   bool may_go_on() const override { return !accepted && gave_up.empty() && handed_in.size() < 10; }
   void give_up(const std::string& why) override { gave_up = why; }
 };

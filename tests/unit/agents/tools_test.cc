@@ -78,8 +78,8 @@ struct Bench final : Workbench {
     return out;
   }
   Result<Evidence> examine(const KernelPackage&) override { return seen; }
-  std::vector<const Entry*> search(const std::string& words) const override {
-    return words.find("store") == std::string::npos ? std::vector<const Entry*>{} : std::vector<const Entry*>{&entry};
+  EntryList search(const std::string& words) const override {
+    return words.find("store") == std::string::npos ? EntryList{} : EntryList({entry});
   }
   bool may_go_on() const override { return !over && gave_up.empty(); }
   BudgetLeft left() const override { return {.hand_ins = 9, .gate_seconds = 100, .wall_seconds = 1000}; }

@@ -136,8 +136,25 @@ TEST_F(KnowledgeTest, SearchRanksTitlesAboveBodies) {
   const KnowledgeBase base = *KnowledgeBase::load(dir.path());
   const auto found = base.search("lines");
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0]->id, "lines");
+  EXPECT_EQ(found[0].id, "lines");
   EXPECT_TRUE(base.search("nothing-of-the-kind").empty());
+}
+
+TEST_F(KnowledgeTest, AnEntryIsFoundByItsIdWhateverItsFamily) {
+  const std::vector<std::string> ids = {"b", "d", "a", "c"};
+  for (const auto& id : ids) add(id);
+  fs::create_directories(dir.path() / "zz");
+  fs::rename(dir.path() / "cpu" / "a", dir.path() / "zz" / "a");  // comes last, though its id is the first
+  const KnowledgeBase base = *KnowledgeBase::load(dir.path());
+  ASSERT_EQ(base.entries().size(), 4u);
+  EXPECT_EQ(base.entries()[3].id, "a");
+  for (const auto& id : ids) {
+    const auto found = base.find(id);
+    ASSERT_TRUE(found) << id;
+    EXPECT_EQ(found->id, id);
+  }
+  for (const char* missing : {"", "aa", "z"}) EXPECT_FALSE(base.find(missing)) << missing;
+  EXPECT_FALSE(KnowledgeBase().find("a"));
 }
 
 TEST_F(KnowledgeTest, LedgerSurvivesATornLineAndRepeats) {
