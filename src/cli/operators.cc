@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
+#include "cli/timeline.h"
 #include "core/json_io.h"
 #include "gate/gate.h"
 #include "util/text.h"
@@ -110,9 +111,11 @@ std::string analysis_page(const ReferenceInfo& r, const Evidence& e) {
 
 struct OperatorsFlags {
   std::string op, target, reference = "expert";
+  bool stages = false, reference_given = false;
 };
 
 int analyse(Context& c, const OperatorsFlags& f) {
+  if (f.stages) return show_timeline(c, f.op, f.target, f.reference_given ? f.reference : "");
   const auto machine = c.machine(f.target);
   if (!machine) return c.fail(machine.error());
   Task task;
@@ -145,12 +148,20 @@ void add_operators(CLI::App& app, Action& action) {
   CLI::App* an =
       app.add_subcommand("analyse", "the sealed reference's evidence: time, rooflines, instruction mix, working set, a card's counters");
   an->add_option("operator", f->op, "an operator")->required();
-  an->add_option("--reference", f->reference, "expert (the better one), expert:NAME, gen:ID, package:FOLDER")->capture_default_str();
+  CLI::Option* reference = an->add_option("--reference", f->reference,
+                                          "expert (the better one), expert:NAME, gen:ID, package:FOLDER; with --stages gen:ID, defaults")
+                               ->capture_default_str();
   an->add_option("--target", f->target, "default: the widest of this machine");
+  an->add_flag("--stages", f->stages,
+               "what each stage of a kernel from a blueprint takes, by variants without it: of the promoted generation, else the defaults");
   an->footer(
       "Examples:\n  forge analyse gemm_f32\n  forge analyse softmax_f32 --reference gen:3f2a --json\n"
-      "  forge analyse gemm_f16 --target cuda:sm_90a --reference expert:cublaslt");
-  an->callback([f, &action] { action = [f](Context& c) { return analyse(c, *f); }; });
+      "  forge analyse gemm_f16 --target cuda:sm_90a --reference expert:cublaslt\n"
+      "  forge analyse softmax_f32 --stages");
+  an->callback([f, reference, &action] {
+    f->reference_given = reference->count() > 0;
+    action = [f](Context& c) { return analyse(c, *f); };
+  });
 }
 
 }  // namespace forge

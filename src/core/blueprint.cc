@@ -104,6 +104,69 @@ void read_decision(TomlReader& row, Blueprint& b, std::set<std::string>& taken) 
   b.decisions.push_back(std::move(d));
 }
 
+void read_stages(TomlReader& toml, Blueprint& b) {
+  std::set<std::string> names;
+  for (TomlReader& row : toml.tables("stage")) {
+    BlueprintStage& stage = b.stages.emplace_back();
+    row.need_text("name", stage.name);
+    row.check(stage.name.empty() || is_word(stage.name), "name", "only letters, digits and '_' are allowed");
+    row.check(names.insert(stage.name).second, "name", fmt::format("'{}' is listed twice", stage.name));
+    row.need_text("text", stage.text);
+  }
+}
+
+// The template without its marker lines: between `//@stage NAME` and `//@end` stands the stage's own code and, behind `//@without`,
+// what takes its place where it is left out. `marked` gets the names found.
+Result<std::string> take_stages(const std::string& text, const Blueprint& b, const std::string& without, const std::string& file,
+                                std::set<std::string>* marked = nullptr) {
+  std::vector<std::string> known, kept;
+  for (const BlueprintStage& stage : b.stages) known.push_back(stage.name);
+  std::string open;  // the stage that the line lies in
+  bool instead = false;
+  int line = 0, opened = 0;
+  const auto bad = [&](int at, const std::string& message, const std::string& fix = {}) {
+    return fail(Error{.code = Code::bad_input, .message = message, .file = file, .line = at, .field = "//@", .fix = fix});
+  };
+  for (const std::string& row : split(text, '\n')) {
+    ++line;
+    const std::string marker = trim(row);
+    if (!marker.starts_with("//@")) {
+      if (open.empty() || instead == (open == without)) kept.push_back(row);
+    } else if (marker.starts_with("//@stage ")) {
+      if (!open.empty()) return bad(line, fmt::format("'{}' has not ended yet", open), "write //@end");
+      open = trim(marker.substr(9)), instead = false, opened = line;
+      if (std::find(known.begin(), known.end(), open) == known.end())
+        return bad(line, fmt::format("'{}' is no stage of this blueprint", open),
+                   known.empty() ? "declare it as [[stage]]" : "one of: " + join(known, ", "));
+      if (marked) marked->insert(open);
+    } else if (marker == "//@without" && !open.empty() && !instead) {
+      instead = true;
+    } else if (marker == "//@end" && !open.empty()) {
+      open.clear();
+    } else {
+      return bad(line, fmt::format("'{}' makes no sense here", marker), "//@stage NAME, then perhaps //@without, then //@end");
+    }
+  }
+  if (!open.empty()) return bad(opened, fmt::format("'{}' does not end", open), "write //@end");
+  return join(kept, "\n");
+}
+
+// Both templates are well marked, and every stage can be left out.
+Status check_stages(const Blueprint& b, const std::string& source, const std::string& launch, const fs::path& table) {
+  std::set<std::string> marked;
+  FORGE_TRY(take_stages(b.source_template, b, {}, (b.folder / source).string(), &marked));
+  FORGE_TRY(take_stages(b.plan_template, b, {}, (b.folder / launch).string(), &marked));
+  for (const BlueprintStage& stage : b.stages)
+    if (!marked.count(stage.name))
+      return fail(Error{.code = Code::bad_input,
+                        .message = fmt::format("no template marks '{}'", stage.name),
+                        .file = table.string(),
+                        .line = 0,
+                        .field = "stage.name",
+                        .fix = fmt::format("write //@stage {} and //@end around its code", stage.name)});
+  return {};
+}
+
 // A file with `like` has nothing else but the operator's name: the rest is another operator's.
 Result<Blueprint> parse_blueprint(const std::string& text, const std::string& file, std::string& source, std::string& launch,
                                   std::string& like) {
@@ -136,6 +199,7 @@ Result<Blueprint> parse_blueprint(const std::string& text, const std::string& fi
     row.need("must", c.must);
     row.need_text("message", c.message);
   }
+  read_stages(toml, b);
   FORGE_TRY(toml.finish());
   return b;
 }
@@ -213,6 +277,7 @@ Result<Blueprint> load_blueprint(const Paths& paths, const std::string& operator
   b.plan_name = launch.substr(0, launch.size() - 3);
   FORGE_TRY_ASSIGN(b.source_template, read_file(folder / source));
   FORGE_TRY_ASSIGN(b.plan_template, read_file(folder / launch));
+  FORGE_TRY(check_stages(b, source, launch, folder / "blueprint.toml"));
   return b;
 }
 
@@ -263,8 +328,11 @@ Status check_choices(const Blueprint& blueprint, const Choices& choices, const N
   return {};
 }
 
-Result<KernelPackage> render(const Blueprint& blueprint, const Choices& choices, const TargetSpec& target, const Names& names) {
+Result<KernelPackage> render(const Blueprint& blueprint, const Choices& choices, const TargetSpec& target, const Names& names,
+                             const std::string& without) {
   FORGE_TRY(check_choices(blueprint, choices, names));
+  if (!without.empty() && std::none_of(blueprint.stages.begin(), blueprint.stages.end(), [&](const auto& s) { return s.name == without; }))
+    return fail(Code::bad_input, fmt::format("the blueprint of {} has no stage '{}'", blueprint.operator_name, without));
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : names) values[name] = std::to_string(value);
   for (const BlueprintDecision& d : blueprint.decisions)
@@ -272,12 +340,16 @@ Result<KernelPackage> render(const Blueprint& blueprint, const Choices& choices,
   values["target"] = target.name;
   values["operator"] = blueprint.operator_name;
   values["vector_bits"] = std::to_string(target.vector_bits);
+  const auto rendered = [&](const std::string& text, const std::string& name) -> Result<std::string> {
+    const std::string file = (blueprint.folder / (name + ".in")).string();
+    FORGE_TRY_ASSIGN(const std::string all, expand(text, values, file));  // first: its errors count the template's lines
+    return take_stages(all, blueprint, without, file);
+  };
   KernelPackage package;
   package.source_name = blueprint.source_name;
-  FORGE_TRY_ASSIGN(package.source,
-                   expand(blueprint.source_template, values, (blueprint.folder / (blueprint.source_name + ".in")).string()));
-  FORGE_TRY_ASSIGN(package.plan_text, expand(blueprint.plan_template, values, (blueprint.folder / (blueprint.plan_name + ".in")).string()));
-  package.origin = "blueprint " + blueprint.operator_name;
+  FORGE_TRY_ASSIGN(package.source, rendered(blueprint.source_template, blueprint.source_name));
+  FORGE_TRY_ASSIGN(package.plan_text, rendered(blueprint.plan_template, blueprint.plan_name));
+  package.origin = "blueprint " + blueprint.operator_name + (without.empty() ? "" : " without " + without);
   return package;
 }
 

@@ -32,6 +32,12 @@ struct BlueprintDecision {
   std::vector<std::string> depends_on;   // names of earlier decisions
 };
 
+// A part of the kernel that can be left out, to see what it costs: its results are then wrong, and its time says what the rest takes.
+struct BlueprintStage {
+  std::string name;
+  std::string text;  // what it does, one line: goes into the timeline
+};
+
 // Over decision values that are integers, <decision>_is_<value> (0 or 1), <decision>_rows and _columns of values like 6x16, the
 // machine's properties and the axes.
 struct BlueprintConstraint {
@@ -44,6 +50,7 @@ struct Blueprint {
   std::vector<std::string> targets;
   std::vector<BlueprintDecision> decisions;
   std::vector<BlueprintConstraint> constraints;
+  std::vector<BlueprintStage> stages;
   std::string source_template, plan_template, source_name, plan_name;  // names without .in
   fs::path folder;
 };
@@ -60,6 +67,8 @@ const BlueprintOption* find_option(const BlueprintDecision&, const std::string& 
 Choices default_choices(const Blueprint&);
 // Demands a possible value for every decision, and says which constraint fails.
 Status check_choices(const Blueprint&, const Choices&, const Names&);
-Result<KernelPackage> render(const Blueprint&, const Choices&, const TargetSpec&, const Names&);
+// `without`: a stage that is left out; such a package is for unchecked timing alone. What is rendered otherwise does not depend on
+// the stages.
+Result<KernelPackage> render(const Blueprint&, const Choices&, const TargetSpec&, const Names&, const std::string& without = {});
 
 }  // namespace forge

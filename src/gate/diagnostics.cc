@@ -55,10 +55,10 @@ Result<std::vector<RealGate::Built>> RealGate::build_all(const std::vector<Kerne
 }
 
 // As many as the time allows: short calls are told apart to a percent, long ones by what a few pairs say.
-int RealGate::tuning_pairs(std::size_t sides) const {
+int RealGate::tuning_pairs(std::size_t sides, double side_seconds) const {
   constexpr int fewest = 5, most = 31;
-  if (!(m_side_seconds > 0)) return fewest;
-  return std::clamp(int(m_options.tuning_seconds / (m_side_seconds * double(sides))), fewest, most);
+  if (!(side_seconds > 0)) return fewest;
+  return std::clamp(int(m_options.tuning_seconds / (side_seconds * double(sides))), fewest, most);
 }
 
 Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>& packages) {
@@ -80,6 +80,7 @@ Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>&
       who[i] = std::move(*started);
   }
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
+  double side_seconds = m_side_seconds;
   for (;;) {  // a package that breaks is said, and the job repeated without it
     std::vector<Side> sides;
     std::vector<std::size_t> index;
@@ -89,13 +90,18 @@ Result<std::vector<Diagnostic>> RealGate::time(const std::vector<KernelPackage>&
         index.push_back(i);
       }
     if (sides.empty()) return out;
-    JobPlan plan{.pairs = tuning_pairs(sides.size()), .may_extend = false, .may_stop_early = false};
+    JobPlan plan{.pairs = tuning_pairs(sides.size(), side_seconds), .may_extend = false, .may_stop_early = false};
     FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "tuning"));
     if (const auto& f = job.result.failure) {
       const std::size_t broken = index[std::size_t(f->side)];
       out[broken].problem = fmt::format("{}: {}", name(f->reason), f->detail);
       who[broken].reset();
       continue;
+    }
+    // Where no floor was measured, the first job has the fewest pairs and says what a call takes: the one that counts may have more.
+    if (!(side_seconds > 0)) {
+      side_seconds = job.result.round_seconds / double(sides.size());
+      if (tuning_pairs(sides.size(), side_seconds) > plan.pairs) continue;
     }
     const auto first = inside_seconds(job.result.calls[0]);
     for (std::size_t k = 0; k < index.size(); ++k) {

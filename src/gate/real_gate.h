@@ -102,7 +102,7 @@ class RealGate : public Gate {
   // Correctness in the process that the contestant has, or gets; one that was killed is replaced, once, and that noted.
   Result<CorrectnessRun> check_alone(Contestant&, const std::vector<Workload>&, bool fresh, int calls, std::vector<std::string>& notes);
   JobPlan plan_job(std::size_t sides) const;
-  int tuning_pairs(std::size_t sides) const;
+  int tuning_pairs(std::size_t sides, double side_seconds) const;
   RunnerResult<void> make_ready(Contestant&, Stage&, const CallSpec&) const;  // its process alive, the call prepared
   Result<Job> run_sides(Stage&, const JobPlan&, const std::vector<Side>&, const std::string& what);
   // The outside clock of a GPU, for the sides that the inside clock calls beaten (slope_audit.cc).

@@ -27,6 +27,7 @@ FORGE_FUZZ_TARGET(blueprint) {
     if (options.empty()) continue;
     choices[d.name] = options.back()->value;
     if (const auto package = render(*b, choices, target, names)) (void)parse_launch_plan(package->plan_text, "launch.toml");
+    for (const BlueprintStage& stage : b->stages) (void)render(*b, choices, target, names, stage.name);
   }
   (void)check_choices(*b, default_choices(*b), names);
 }

@@ -40,6 +40,8 @@ try 0 'exactly|at most|none|at least' "$forge" kb show packed-panel
 if grep -E ' at least 0$' "$work/out"; then echo "FAILED: a term with a maximum says 'at least 0'" && exit 1; fi
 try 2 'reference' "$forge" analyse softmax_f32 --reference nonsense
 try 2 'target' "$forge" analyse softmax_f32 --target cpu:z80
+try 2 'no stages that could be left out.*gen:ID, or defaults' "$forge" analyse softmax_f32 --stages --reference expert
+try 3 'declares no stages' "$forge" analyse gemm_f32 --stages --reference defaults
 try 2 'no run' "$forge" show no-such-run
 try 2 'no run' "$forge" run --resume last
 try 2 'no sealed kernel' "$forge" promote abcdef

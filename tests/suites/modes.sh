@@ -26,6 +26,18 @@ has 'against the expert directly'
 run 0 "$forge" replay last
 has 'every decision repeats'
 
+# A timeline of the kernel that was just sealed: every stage was timed, and what is rendered for its decisions is that kernel.
+run 0 "$forge" analyse softmax_f32 --stages --json
+has '"kernel":"gen0:[0-9a-f]{12} of softmax_f32"'
+has '"complete":true'
+has '"name":"exponential"[^}]*"seconds_without"'
+has '"name":"store"[^}]*"seconds_without"'
+has '"notes":\[\]'
+run 0 "$forge" analyse softmax_f32 --stages --reference defaults
+has '^the default choices of the blueprint of softmax_f32$'
+has '^store +[0-9.]+ [mun]?s'
+has 'the savings sum to|two copies of the whole differ by'
+
 # A reference that is shown is in the brief, and nowhere when it is not.
 mkdir "$work/reference"
 cp "$root/tests/suites/by_hand/softmax.cpp" "$work/reference/kernel.cpp"

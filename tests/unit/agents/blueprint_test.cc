@@ -240,6 +240,76 @@ TEST_F(BlueprintFolder, NamesWhatIsMissing) {
   EXPECT_NE(p.error().fix.find("tile_rows"), std::string::npos);
 }
 
+// A table with the stages "read" and "store", and a source that marks them.
+class Stages : public BlueprintFolder {
+ protected:
+  static constexpr const char* kEnd = "message = \"large tiles need a distance\"\n";
+  static constexpr const char* kRows = R"(message = "large tiles need a distance"
+[[stage]]
+name = "read"
+text = "the loads"
+[[stage]]
+name = "store"
+text = "the stores"
+)";
+  void SetUp() override {
+    BlueprintFolder::SetUp();
+    source("a;\n  //@stage store\nput({{tile_rows}});\n//@without\nkeep({{tile_columns}});\n//@end\nb;\n//@stage read\nget();\n//@end\n");
+  }
+  void source(const std::string& text) const { ASSERT_TRUE(write_file_atomic(m_folder / "kernel.cpp.in", text)); }
+  Result<KernelPackage> rendered(const std::string& without) {
+    FORGE_TRY_ASSIGN(const Blueprint b, load(kEnd, kRows));
+    const TargetSpec target = *find_target("cpu:x86-64-avx512");
+    return render(b, default_choices(b), target, machine(target), without);
+  }
+  void said(int line, const std::string& what) {
+    const auto b = load(kEnd, kRows);
+    ASSERT_FALSE(b) << what;
+    EXPECT_EQ(b.error().line, line) << b.error().text();
+    EXPECT_NE(b.error().text().find(what), std::string::npos) << b.error().text();
+  }
+};
+
+TEST_F(Stages, AreLeftOutOneAtATime) {
+  const auto b = load(kEnd, kRows);
+  ASSERT_TRUE(b) << b.error().text();
+  ASSERT_EQ(b->stages.size(), 2u);
+  EXPECT_EQ(b->stages[1].name, "store");
+  EXPECT_EQ(b->stages[1].text, "the stores");
+  EXPECT_EQ(rendered("")->source, "a;\nput(4);\nb;\nget();\n") << "as it would be without stages";
+  EXPECT_EQ(rendered("store")->source, "a;\nkeep(16);\nb;\nget();\n");
+  EXPECT_EQ(rendered("read")->source, "a;\nput(4);\nb;\n");
+  EXPECT_EQ(rendered("store")->origin, "blueprint toy without store");
+  const auto none = rendered("stores");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text().find("no stage 'stores'"), std::string::npos) << none.error().text();
+}
+
+TEST_F(Stages, BadTablesAndMarksAreNamed) {
+  const auto refused_rows = [&](const std::string& from, const std::string& to, const std::string& said) {
+    std::string rows = kRows;
+    rows.replace(rows.find(from), from.size(), to);
+    refused(kEnd, rows, said);
+  };
+  refused_rows("text = \"the stores\"", "texts = \"the stores\"", "texts");
+  refused_rows("name = \"store\"", "name = \"read\"", "'read' is listed twice");
+  refused_rows("name = \"store\"", "name = \"the store\"", "only letters");
+  refused_rows("[[stage]]\nname = \"read\"\ntext = \"the loads\"\n",
+               "[[stage]]\nname = \"write\"\ntext = \"w\"\n[[stage]]\nname = \"read\"\ntext = \"r\"\n", "no template marks 'write'");
+  source("\n//@stage stoer\n//@end\n");
+  said(2, "'stoer' is no stage of this blueprint");
+  source("//@stage store\n//@stage read\n//@end\n");
+  said(2, "'store' has not ended yet");
+  source("\n\n//@stage store\n");
+  said(3, "'store' does not end");
+  for (const char* alone : {"//@without\n", "//@end\n", "//@stage\n", "//@ends\n"}) {
+    source(alone);
+    said(1, "makes no sense here");
+  }
+  source("//@stage store\n//@without\n//@without\n//@end\n");
+  said(3, "makes no sense here");
+}
+
 // ---- the blueprints that we ship ----
 
 struct Shipped {
@@ -360,6 +430,46 @@ TEST(ShippedBlueprints, EveryOptionRendersAndCompiles) {
           EXPECT_TRUE(compiles(s, *p)) << op << " " << target << ": " << describe(choices);
         }
     }
+}
+
+// Through the real builder: what is left out is gone from the image, and nothing else goes with it.
+TEST(ShippedBlueprints, AStageIsLeftOutAlone) {
+  const auto compiler = find_cpu_compiler();
+  if (!compiler) GTEST_SKIP() << compiler.error().text();
+  Builder builder(**compiler, {});
+  const Shipped s = open_shipped("softmax_f32", "cpu:x86-64-avx512");
+  const auto count = [](const InstructionMix& mix, const std::string& start) {
+    std::int64_t n = 0;
+    for (const auto& [mnemonic, times] : mix.mnemonics)
+      if (mnemonic.starts_with(start)) n += times;
+    return n;
+  };
+  const auto built = [&](const Choices& choices, const std::string& without) -> InstructionMix {
+    const auto p = render(s.blueprint, choices, s.target, s.names, without);
+    EXPECT_TRUE(p) << p.error().text();
+    if (!p) return {};
+    EXPECT_TRUE(compiles(s, *p)) << without << ": " << describe(choices);
+    const auto image = builder.build(*p, s.definition, s.target);
+    EXPECT_TRUE(image) << without << ": " << describe(choices) << image.error().detail << image.error().log.substr(0, 2000);
+    return image ? *disassemble_object(image->bytes) : InstructionMix{};
+  };
+  for (const BlueprintOption* row_pass : possible(
+           *std::find_if(s.blueprint.decisions.begin(), s.blueprint.decisions.end(), [](const auto& d) { return d.name == "row_pass"; }),
+           s.names)) {
+    Choices choices = default_choices(s.blueprint);
+    choices["row_pass"] = row_pass->value;
+    if (row_pass->value != "three_pass") choices["store"] = "nontemporal";
+    const InstructionMix whole = built(choices, ""), no_store = built(choices, "store"), no_exp = built(choices, "exponential");
+    const std::string where = describe(choices);
+    const bool streams = choices["store"] == "nontemporal";
+    EXPECT_EQ(count(whole, "vmovntps") > 0, streams) << where;
+    EXPECT_EQ(count(no_store, "vmovntps"), 0) << where;
+    EXPECT_EQ(count(no_exp, "vmovntps") > 0, streams) << where;  // how often depends on how the compiler splits the loops
+    const auto products = [&](const InstructionMix& mix) { return count(mix, "vfm") + count(mix, "vfnm"); };
+    EXPECT_GT(products(no_store), products(no_exp)) << where;
+    EXPECT_GT(products(whole), products(no_exp)) << where;
+    EXPECT_GT(count(no_exp, "vmaxps"), 0) << where;
+  }
 }
 
 // Through the real builder: optimised, admitted, and every mechanism check true where its option was chosen.

@@ -61,6 +61,13 @@ TEST(CudaBlueprints, EveryOptionRendersAPlanThatFits) {
         ASSERT_TRUE(plan) << op << " " << d.name << "=" << o->value << ": " << plan.error().text();
         const Status fits = check_plan(*plan, *definition, target, "launch.toml");
         EXPECT_TRUE(fits) << op << " " << d.name << "=" << o->value << ": " << fits.error().text();
+        EXPECT_EQ(p->source.find("//@"), std::string::npos) << op;
+        for (const BlueprintStage& stage : b->stages) {
+          const auto without = render(*b, choices, target, names, stage.name);
+          ASSERT_TRUE(without) << op << " without " << stage.name << ": " << without.error().text();
+          EXPECT_NE(without->source, p->source) << op << " without " << stage.name;
+          EXPECT_EQ(without->plan_text, p->plan_text) << op << " without " << stage.name;
+        }
       }
   }
 }
