@@ -337,6 +337,21 @@ TEST_F(RealGateTest, DiagnosticsAreUncheckedAndSayWhatBroke) {
   EXPECT_NE((*d)[3].problem.find("signal 11"), std::string::npos);
 }
 
+// Nothing says yet how long a call takes: a job of the fewest pairs does, and the one that counts has more.
+TEST_F(RealGateTest, DiagnosticsWithoutAFloorHaveAPilot) {
+  constexpr int fewest = 5, most = 31;
+  make("none");
+  ASSERT_TRUE(gate->time({package("fast"), package("fast")}));
+  EXPECT_GE(world.calls, 2 * (fewest + most));
+  EXPECT_EQ(world.checks, 0);
+  make("expert");
+  ASSERT_TRUE(gate->measure_floor());
+  const int before = world.calls;
+  ASSERT_TRUE(gate->time({package("fast"), package("fast")}));
+  EXPECT_GE(world.calls - before, 2 * most);
+  EXPECT_LT(world.calls - before, 2 * (fewest + most)) << "the floor's job said it";
+}
+
 TEST_F(RealGateTest, EvidenceOfTheReferenceAndOfACandidate) {
   make("expert");
   const auto e = gate->analyse();
