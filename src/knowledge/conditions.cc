@@ -60,8 +60,10 @@ void Conditions::encode(const Expr& expr, int node, std::string& into) {
     if (added) m_names.push_back(n.name);
     put_raw(into, known->second);
   }
-  const int children[] = {n.a, n.b, n.c};
-  for (int i = 0; i < operands(n.op); ++i) encode(expr, children[i], into);
+  const int used = operands(n.op);
+  if (used > 0) encode(expr, n.a, into);
+  if (used > 1) encode(expr, n.b, into);
+  if (used > 2) encode(expr, n.c, into);
 }
 
 std::uint32_t Conditions::add(const Expr& expr) {

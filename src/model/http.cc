@@ -75,7 +75,7 @@ std::size_t on_header(char* data, std::size_t, std::size_t size, void* self) {
 std::size_t on_data(char* data, std::size_t, std::size_t size, void* self) {
   auto& x = *static_cast<Exchange*>(self);
   long status = 0;
-  curl().getinfo(x.handle, CURLINFO_RESPONSE_CODE, &status);
+  if (const Curl& c = curl(); c.ready) c.getinfo(x.handle, CURLINFO_RESPONSE_CODE, &status);  // it is: it called
   if (status / 100 == 2) {
     x.satisfied = !(*x.take)({data, size});
     return x.satisfied ? 0 : size;
