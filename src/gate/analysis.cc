@@ -7,6 +7,7 @@
 #include "gate/card_evidence.h"
 #include "gate/ncu.h"
 #include "gate/real_gate.h"
+#include "util/progress.h"
 
 namespace forge {
 namespace {
@@ -151,6 +152,7 @@ Status RealGate::add_card_counters(Evidence& e) {
   auto lease = m_parts.lease(Lease::Kind::measure);
   if (!lease) return tl::unexpected(lease.error());
   add_counters(e, *m_reference->runner, call, !m_reference->image);
+  if (stop_requested()) return fail(Code::interrupted, "stopped while counting");  // no absence to put on record
   return {};
 }
 

@@ -142,7 +142,7 @@ void add_counters(Evidence& e, const Runner& runner, const CallSpec& call, bool 
   const auto counters = take_counters(*program, folder->path());
   if (!counters) missing("counters", counters.error());
   if (counters) add_counter_metrics(e, *counters);
-  if (library && (counters || counters.error().code != Code::unsupported)) {
+  if (library && (counters || counters.error().code == Code::crashed)) {
     // Every kernel is run again many times for its counts, so one is enough: the one that takes longest.
     const std::size_t longest = counters ? slowest_kernel(*counters) : 0;
     auto mix = take_instructions(*program, folder->path(), longest);

@@ -253,7 +253,7 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   };
   if (!died()) {
     FORGE_TRY(audit(job, stage, sides, what));
-    return job;
+    if (!died()) return job;
   }
   // One of our own sides died, as a process may on a crowded machine, or the candidate's was killed: the job is declared anew, once,
   // with a fresh process.

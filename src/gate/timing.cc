@@ -171,7 +171,7 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
   const auto run = [&](int i, int calls) -> Result<std::optional<double>> {
     const JobSide& side = sides[std::size_t(i)];
     const auto failed = [&](const RunnerFailure& f) {
-      result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)"};
+      result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)", f.killed};
       return std::optional<double>();
     };
     if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(scrubbed.error());

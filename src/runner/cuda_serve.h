@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU runner's side: the loop that answers cuda_protocol.h, around an image or an expert.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "runner/cuda_memory.h"
@@ -31,7 +32,8 @@ int serve_cuda_requests(int channel, Packet&, CudaVehicle&, CudaServed&);
 
 // A call from a file, made once between the profiler's start and stop: no judge, no channel, no sandbox. The first: the program.
 int serve_once(const std::string& file);
-Result<std::string> run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&);  // an expert's description, as it then is
+// Returns an expert's description, as it then is. `seal` is called before an image's device code runs.
+Result<std::string> run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&, const std::function<void()>& seal);
 
 std::uint32_t seal_cuda_runner();  // the features that are in force now
 int become_python(char** argv);    // seals, then executes; returns when it cannot

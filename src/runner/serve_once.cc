@@ -2,6 +2,8 @@
 // One call for a profiler's eyes. Its memory is this process's own, so what lies in it is drawn here: N(0,1) in the inputs whose type
 // is a floating-point one, since what a card does, and how fast, depends on its operands' bits; zero elsewhere.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -65,7 +67,7 @@ Status fill_inputs(const cu::Driver& d, const wire::CudaPrepare& p, const CudaIm
 
 }  // namespace
 
-Result<std::string> run_once(const cu::Driver& d, const std::string& runner_code, const OnceFile& file) {
+Result<std::string> run_once(const cu::Driver& d, const std::string& runner_code, const OnceFile& file, const std::function<void()>& seal) {
   FORGE_TRY_ASSIGN(const auto vehicle, CudaVehicle::make(d, runner_code));
   std::vector<std::string> entries;
   for (std::uint32_t i = 0; i < file.load->entry_count; ++i) entries.push_back(text_of(file.load->entries[i]));
@@ -77,6 +79,7 @@ Result<std::string> run_once(const cu::Driver& d, const std::string& runner_code
   FORGE_TRY(fill_inputs(d, *file.prepare, imports));
   FORGE_TRY(expect_ok(served->prepare(*file.prepare, imports)));
   FORGE_TRY(expect_ok(vehicle->wait()));
+  if (!file.cubin.empty()) seal();
   FORGE_TRY(cu::check(d, d.profiler_start(), "starting the profiler"));
   FORGE_TRY(expect_ok(served->queue(0)));
   FORGE_TRY(expect_ok(vehicle->wait()));
@@ -87,12 +90,13 @@ Result<std::string> run_once(const cu::Driver& d, const std::string& runner_code
 }
 
 int serve_once(const std::string& path) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a profiler that is killed leaves nothing on the card
   const auto run = [&]() -> Result<std::string> {
     FORGE_TRY_ASSIGN(const OnceFile file, read_once_file(path));
     FORGE_TRY_ASSIGN(const cu::Driver* d, cu::driver());
     FORGE_TRY_ASSIGN(const TargetSpec target, native_cuda_target());
     FORGE_TRY_ASSIGN(const std::string code, read_device_code("runner", target));
-    return run_once(*d, code, file);
+    return run_once(*d, code, file, [] { seal_cuda_runner(); });
   };
   const auto made = run();
   if (!made)

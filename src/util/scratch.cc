@@ -71,7 +71,12 @@ Result<fs::path> make_scratch(const fs::path& base, const std::string& family, c
     Fd fd = open_folder(pattern);
     // A sweeper that came between the two lines above holds the lock and removes the folder: another one then. Where there are no
     // locks at all nobody sweeps.
-    if (!fd) continue;
+    if (!fd && errno == ENOENT) continue;
+    if (!fd) {
+      const int why = errno;
+      rmdir(pattern.c_str());
+      return fail_errno("cannot open a temporary folder", pattern, why);
+    }
     while (flock(fd.get(), LOCK_EX) != 0 && errno == EINTR) {
     }
     if (!still_there(fd, pattern)) continue;

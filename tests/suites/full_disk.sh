@@ -13,7 +13,7 @@ if [[ "${2:-}" != inside ]]; then
     fi
   done
   echo "full_disk: SKIPPED: no tmpfs can be mounted here, not even in a user namespace"
-  exit 0
+  exit 77
 fi
 work="$(mktemp -d)"
 trap 'code=$?; umount "$work/disk" 2>/dev/null || true; if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
@@ -64,7 +64,7 @@ for lines in 1 4 6 9; do
   wait "$run" || code=$?
   whole="$(wc -l <"$journal")"
   head -n "$whole" "$journal" >"$work/before"
-  [[ "$(tail -c 1 "$journal" | xxd -p)" == 0a ]] || fail "half a line was left in the journal"
+  [[ -z "$(tail -c 1 "$journal")" ]] || fail "half a line was left in the journal"
   if [[ $code -ne 3 ]]; then  # the end was in what was left of its last page
     [[ $code -le 1 ]] && grep -q '"type":"run.end"' "$journal" || fail "at line $lines: exit $code"
   else

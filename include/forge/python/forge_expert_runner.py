@@ -282,8 +282,6 @@ class Runner:
         how = self.plugin.describe()
         if self.copies:
             how += "; results copied to the outputs behind the clock"
-        if self.run is not None:
-            how += "; batches " + ("replay a CUDA graph" if self.recorded else "call by call")
         return how
 
     def load(self, request, _):
@@ -314,7 +312,6 @@ class Runner:
         for _ in range(3):  # compilers and tuners at work
             self.copies = self.deliver(self.run())
             self.card.synchronize()
-        self.recorded = self.card.recorded(self.flushed_run)
         return Reply(composed=int(getattr(self.plugin, "COMPOSED", False)), allocates=int(self.copies), text=self.text().encode()[:1023])
 
     @staticmethod
@@ -357,7 +354,9 @@ class Runner:
 
     def batch(self, request, _):
         # Queued from Python call by call, a kernel of 30 us waits for the host, and the slope of a batch is the host's.
-        call = self.card.flush if request.flush_only else self.recorded or self.flushed_run
+        if self.recorded is None and not request.flush_only:
+            self.recorded = self.card.recorded(self.flushed_run) or self.flushed_run
+        call = self.card.flush if request.flush_only else self.recorded
         result = None
         for _ in range(request.calls):
             result = call()
@@ -483,6 +482,7 @@ def main(arguments):
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no pool of processes
     try:
         if len(arguments) == 4:
+            ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: a profiler that is killed leaves nothing on the card
             problem = OnceRunner(plugin, lambda: Card(code_folder)).make_call(arguments[3])
             if problem:
                 print(f"forge_expert_runner.py --once: {problem}", file=sys.stderr)

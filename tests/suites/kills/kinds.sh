@@ -127,7 +127,7 @@ kind_serve() {
 }
 serving() { # PORT
   start "$forge" --json serve --port "$1"
-  for _ in $(seq 100); do [[ ! -s "$work/log" ]] || return 0; sleep 0.05; done
+  for _ in $(seq 400); do [[ ! -s "$work/log" ]] || return 0; sleep 0.05; done
   fail "forge serve does not start"
 }
 

@@ -146,11 +146,10 @@ def main():
     done = ask(r.GO, r.Go(), r.CudaDone)
     assert (done.outcome, done.inside_s, done.sm_mhz, done.hold_expired) == (r.OK, 25e-6, 1755.0, 0)
     assert FakeCard.last.tensors["y"].value == 5.0  # copied behind the clock
-    assert b"replay a CUDA graph" in ready.text
     assert ask(r.BATCH, r.CudaBatch(calls=4), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 4 == FakeCard.last.plays
     assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 6
     FakeCard.last.records = False  # an expert that no graph can hold
-    assert b"call by call" in prepare(2.5).text
+    assert prepare(2.5).outcome == r.OK
     assert ask(r.BATCH, r.CudaBatch(calls=3), r.CudaDone).outcome == r.OK and (FakeCard.last.flushes, FakeCard.last.plays) == (9, 4)
     assert ask(r.PROFILE, r.Profile(seconds=1), r.Samples).note == b"a Python expert is not sampled"
     broke = prepare(8)

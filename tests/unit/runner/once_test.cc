@@ -113,8 +113,10 @@ TEST_F(OnceTest, TheCallIsMadeOnceBetweenTheProfilersMarks) {
   bytes();
   const auto file = read_once_file(path());
   ASSERT_TRUE(file) << file.error().text();
-  const auto s = run_once(fake_card::driver(), "our cubin", *file);
+  int sealed = 0;
+  const auto s = run_once(fake_card::driver(), "our cubin", *file, [&sealed] { ++sealed; });
   ASSERT_TRUE(s) << s.error().text();
+  EXPECT_EQ(sealed, 1) << "an image's code runs in its sandbox only";
   const auto& log = fake_card::state().log;
   const auto begin = std::find(log.begin(), log.end(), "profiler start"), end = std::find(log.begin(), log.end(), "profiler stop");
   ASSERT_NE(end, log.end());
@@ -140,7 +142,8 @@ TEST_F(OnceTest, TheCallIsMadeOnceBetweenTheProfilersMarks) {
 TEST_F(OnceTest, AnInputOutsideItsAllocationIsRefused) {
   OnceFile file = image();
   file.prepare->tensors[0].shape[0] = 1 << 20;
-  const auto s = run_once(fake_card::driver(), "our cubin", file);
+  int sealed = 0;
+  const auto s = run_once(fake_card::driver(), "our cubin", file, [&sealed] { ++sealed; });
   ASSERT_FALSE(s);
   EXPECT_NE(s.error().message.find("input 'x'"), std::string::npos) << s.error().text();
 }
