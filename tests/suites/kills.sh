@@ -46,9 +46,10 @@ start() {
 }
 # ended: waits; the exit code is in $code
 ended() { code=0; wait "$main" 2>/dev/null || code=$?; }
-# pause MILLISECONDS: a random time up to that
+# pause MILLISECONDS: a random time up to that; half as long after each try that came too late, for a machine that is faster than thought
+shrink=1
 pause() {
-  local ms=$(((RANDOM << 15 | RANDOM) % $1))
+  local ms=$(((RANDOM << 15 | RANDOM) % ($1 / shrink + 1)))
   sleep "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))"
 }
 # find_below PID PATTERN: adds to $found its descendants that match, as PID NAME ARGUMENTS. Without a fork: some live a tenth of a second.
@@ -115,10 +116,12 @@ for kind in "${kinds[@]}"; do
   rm -rf "$FORGE_HOME" && mkdir -p "$FORGE_HOME"
   for ((trial = 1; trial <= trials; trial++)); do
     before=$kills
+    shrink=1
     for _ in $(seq 10); do  # it may have ended before it was struck
       "kind_$kind" 2>>"$work/errors"  # bash says there whom it saw killed
       no_orphans
       [[ $kills -eq $before ]] || break
+      shrink=$((shrink * 2))
     done
     [[ $kills -gt $before ]] || fail "nothing of this kind was met"
   done
