@@ -99,13 +99,20 @@ no_orphans() {
   done
   fail "outlived its parent: $(ps -o pid=,ppid=,stat=,args= -p "${left//$'\n'/,}" | head -3)"
 }
+# A file that replaces another has a name of its own for a moment, <name>.tmpN: a kill may leave it, but never half of it.
+whole_file() {
+  case "$1" in
+    *.json.tmp*) jq -e . "$1" >/dev/null 2>&1 ;;
+    *.toml.tmp*) cmp -s <(tail -n 5 "$1") <(tail -n 5 "${1%.tmp*}") ;;  # what changes in an entry stands further up
+    *) false ;;
+  esac
+}
 no_junk() {
   "$forge" check "$package" --operator softmax_f32 --target "$target" >"$work/log" 2>&1 || fail "a check after it all"
   [[ -z "$(ls -A "$TMPDIR")" ]] || fail "left in the scratch folder: $(ls -A "$TMPDIR" | head -3)"
   local half file
   half="$(find "$FORGE_HOME" "$FORGE_DATA" \( -name '*.tmp[0-9]*' -o -name '.sealing*' \) | head -3)"
-  # A file that replaces another has a name of its own for a moment: a kill may leave it, but never half of it.
-  for file in $half; do [[ "$file" == *.json.tmp* ]] && jq -e . "$file" >/dev/null 2>&1 || fail "half-written: $file"; done
+  for file in $half; do whole_file "$file" || fail "half-written: $file"; done
   half="$(find /dev/shm -user "$(id -u)" -name 'forge:*' -newer "$package/launch.toml" | head -3)"
   [[ -z "$half" ]] || fail "left in /dev/shm: $half"
 }
