@@ -18,14 +18,6 @@ constexpr std::size_t kWarmRivals = 3;  // runner processes kept for the next jo
 constexpr const char* kCandidate = "candidate";
 constexpr std::size_t kLogCap = 16 << 10;  // bytes of build log in a verdict
 
-// A process that was killed from outside says nothing of what it held.
-template <class Start>
-auto start_or_once_more(const Start& start) {
-  auto runner = start();
-  if (!runner && runner.error().killed) runner = start();
-  return runner;
-}
-
 }  // namespace
 
 bool process_died(Reason r) {
@@ -75,18 +67,25 @@ Result<RealGate::Built> RealGate::build(const KernelPackage& package, double* wa
   return image;
 }
 
+RunnerResult<std::unique_ptr<Runner>> RealGate::start_runner(const Contestant& who) const {
+  const auto begin = [&] { return who.image ? m_parts.start_image(*who.image) : m_parts.start_expert(who.plugin); };
+  auto runner = begin();
+  if (!runner && runner.error().killed) runner = begin();  // killed from outside: that says nothing of what it held
+  return runner;
+}
+
 RunnerResult<std::unique_ptr<Contestant>> RealGate::start(const Image& image, const std::string& id) const {
-  auto runner = start_or_once_more([&] { return m_parts.start_image(image); });
-  if (!runner) return tl::unexpected(runner.error());
   auto who = std::make_unique<Contestant>();
   who->id = id;
   who->image = image;
+  auto runner = start_runner(*who);
+  if (!runner) return tl::unexpected(runner.error());
   who->runner = std::move(*runner);
   return who;
 }
 
 RunnerResult<std::unique_ptr<Contestant>> RealGate::start_again(const Contestant& old) const {
-  auto runner = start_or_once_more([&] { return old.image ? m_parts.start_image(*old.image) : m_parts.start_expert(old.plugin); });
+  auto runner = start_runner(old);
   if (!runner) return tl::unexpected(runner.error());
   auto who = std::make_unique<Contestant>();
   who->id = old.id;
@@ -187,8 +186,8 @@ Result<CorrectnessRun> RealGate::check_alone(Contestant& who, const std::vector<
     CorrectnessRun run;
     if (again) who.runner.reset();
     if (!who.runner) {
-      if (auto started = start_again(who); started)
-        who.runner = std::move((*started)->runner);
+      if (auto started = start_runner(who); started)
+        who.runner = std::move(*started);
       else
         run.failure = KernelFailure{started.error().reason, started.error().detail, started.error().killed};
     }
@@ -214,9 +213,9 @@ JobPlan RealGate::plan_job(std::size_t sides) const {
 RunnerResult<void> RealGate::make_ready(Contestant& who, Stage& stage, const CallSpec& call) const {
   for (bool again = false;; again = true) {
     if (!who.runner) {
-      auto started = start_again(who);
+      auto started = start_runner(who);
       if (!started) return tl::unexpected(started.error());
-      who.runner = std::move((*started)->runner);
+      who.runner = std::move(*started);
     }
     auto ready = who.runner->prepare(call);
     who.prepared = ready ? &stage : nullptr;

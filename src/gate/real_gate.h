@@ -84,8 +84,9 @@ class RealGate : public Gate {
   struct Checked;  // what the steps before timing made of a hand-in
 
   using Built = tl::expected<Image, BuildFailure>;
-  Result<Built> build(const KernelPackage&, double* waited = nullptr);      // from memory, or under the build lease
-  Result<std::vector<Built>> build_all(const std::vector<KernelPackage>&);  // side by side, one compiler a core
+  Result<Built> build(const KernelPackage&, double* waited = nullptr);          // from memory, or under the build lease
+  Result<std::vector<Built>> build_all(const std::vector<KernelPackage>&);      // side by side, one compiler a core
+  RunnerResult<std::unique_ptr<Runner>> start_runner(const Contestant&) const;  // of its image or plugin
   RunnerResult<std::unique_ptr<Contestant>> start(const Image&, const std::string& id) const;
   RunnerResult<std::unique_ptr<Contestant>> start_again(const Contestant&) const;
   Result<std::unique_ptr<Contestant>> open_expert(const std::string& only, std::vector<std::string>& considered, double& seconds);
