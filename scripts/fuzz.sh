@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # scripts/fuzz.sh BUILD SECONDS [TARGET...]: every fuzz target of BUILD (preset `fuzz`), or those named, one after the other, for an
 # equal share of SECONDS of CPU time (on a busy machine that takes longer), from its committed corpus (tests/fuzz/corpus). What is found
-# is kept for the next time in BUILD/fuzz/work, what breaks a target in BUILD/fuzz/broken. Prints a table; exit 1 when anything broke:
+# is kept for the next time in BUILD/fuzz/found, what breaks a target in BUILD/fuzz/broken. Prints a table; exit 1 when anything broke:
 # crash, leak, undefined behaviour, more than a minute or 2 GiB for one input, or a property that does not hold. An input that was mended
 # goes into the corpus (at most 4 kB).
 set -euo pipefail
@@ -24,7 +24,7 @@ TIMEFORMAT='%U %S' format='%-16s %12s %9s %9s %7s %7s\n'
 printf "$format" target executions coverage new_units cpu_s broken
 total=0 total_cpu=0 failed=0
 for target in "${targets[@]}"; do
-  work="$build/fuzz/work/$target" broken="$build/fuzz/broken/$target" log="$build/fuzz/$target.log"
+  work="$build/fuzz/found/$target" broken="$build/fuzz/broken/$target" log="$build/fuzz/$target.log"
   mkdir -p "$work" "$broken"
   executions=0 added=0 cpu=0 status=0
   # libFuzzer counts the clock's seconds, so it is started again until the CPU's are spent.
