@@ -33,6 +33,27 @@ Error damaged(const fs::path& file, int line, const std::string& why) {
 
 constexpr std::size_t kHash = 16;  // hex digits
 
+// What is told of an event is written by a function that calls itself for every level, and a stack has an end. What agents and servers
+// send is refused at 200 levels, and a few are put around it.
+constexpr int kMostLevels = 1000;
+bool too_deep(std::string_view line) {
+  if (std::count(line.begin(), line.end(), '[') + std::count(line.begin(), line.end(), '{') <= kMostLevels) return false;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < line.size() && depth <= kMostLevels; ++i) {
+    const char c = line[i];
+    if (in_string && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '[' || c == '{'))
+      ++depth;
+    else if (!in_string && (c == ']' || c == '}'))
+      --depth;
+  }
+  return depth > kMostLevels;
+}
+
 // Walks one line of canonical JSON. Its text is trusted only as far as it lies within the line.
 struct Cutter {
   std::string_view text;
@@ -193,6 +214,7 @@ Status parse_journal(const fs::path& file, std::string_view fresh, JournalMark& 
     const std::size_t end = fresh.find('\n', at);
     if (end == std::string_view::npos) break;
     const std::string_view one = fresh.substr(at, end - at);
+    if (too_deep(one)) return fail(damaged(file, number, fmt::format("nested deeper than {}", kMostLevels)));
     if (!cut_line(one, number, so_far.last_hash, e, hash, scratch)) {
       bool not_json = false;
       const Status parsed = parse_line(file, one, number, so_far.last_hash, e, hash, not_json);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "util/hash.h"
+
 namespace forge {
 namespace {
 
@@ -140,6 +142,23 @@ TEST_F(JournalTest, AScanGoesOnFromItsMark) {
   EXPECT_EQ(scan_journal(file, mark, take).error().line, 4);
   set_text(three.substr(0, three.size() - 40));
   EXPECT_FALSE(stands_in(mark, file));
+}
+
+TEST_F(JournalTest, ALineThatIsNestedDeeperThanAStackIsRefused) {
+  fs::create_directories(file.parent_path());
+  const auto read_with = [&](const std::string& request) {
+    const std::string body = R"({"seq":1,"time":"t","type":"x","request":)" + request + R"(,"response":{},"seconds":0,"prev":"")";
+    set_text(body + R"(,"hash":")" + sha256_hex(body + "}").substr(0, 16) + "\"}\n");
+    return read_journal(file);
+  };
+  const auto deep = read_with(std::string(200000, '[') + std::string(200000, ']'));
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().line, 1);
+  EXPECT_NE(deep.error().message.find("nested deeper"), std::string::npos);
+  std::string wide = "[[]";
+  for (int i = 0; i < 3000; ++i) wide += ",[]";
+  EXPECT_TRUE(read_with(wide + "]"));
+  EXPECT_TRUE(read_with("\"\\\"" + std::string(3000, '[') + "\"")) << "brackets in a text are no levels";
 }
 
 TEST_F(JournalTest, AMissingLineIsNoticed) {
