@@ -138,7 +138,7 @@ fs::path folder_base(const std::string& coder, const fs::path& workspace) {
 }
 
 fs::path milestone_folder(const fs::path& base, const std::string& milestone, int attempt) {
-  return base / (attempt == 0 ? milestone : fmt::format("{}-{}", milestone, attempt + 1));
+  return base / (attempt == 0 ? milestone : fmt::format("{}-{}", milestone, std::int64_t{attempt} + 1));
 }
 
 Result<FolderTag> read_folder_tag(const fs::path& folder) {

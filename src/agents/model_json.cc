@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/json_io.h"
+#include "core/json_reader.h"
 
 namespace forge {
 
@@ -45,17 +45,27 @@ std::string model_reply_to_json(const ModelReply& reply) {
 }
 
 Result<ModelReply> read_model_reply(const std::string& text) {
-  FORGE_TRY_ASSIGN(const Json j, parse_json(text, "a recorded reply"));
+  constexpr const char* kWhere = "a recorded reply";
+  FORGE_TRY_ASSIGN(const Json j, parse_json(text, kWhere));
+  JsonReader reader(j, kWhere);
+  reader.ignore_unknown_keys();
   ModelReply reply;
-  if (!j.is_object() || !j.contains("blocks") || !j["blocks"].is_array())
-    return fail(Code::bad_input, "a recorded reply has no blocks", "the journal is damaged, or from another version");
-  for (const Json& b : j["blocks"])
-    reply.blocks.push_back({.kind = value_in(k_kinds, b.value("kind", "text")),
-                            .text = b.value("text", ""),
-                            .id = b.value("id", ""),
-                            .tool = b.value("tool", "")});
-  reply.end = value_in(k_ends, j.value("end", "turn"));
-  reply.model = j.value("model", "");
+  for (JsonReader& b : reader.need_objects("blocks")) {
+    b.ignore_unknown_keys();
+    ModelBlock block;
+    std::string kind = "text";
+    b.maybe("kind", kind);
+    b.maybe("text", block.text);
+    b.maybe("id", block.id);
+    b.maybe("tool", block.tool);
+    block.kind = value_in(k_kinds, kind);
+    reply.blocks.push_back(std::move(block));
+  }
+  std::string end = "turn";
+  reader.maybe("end", end);
+  reader.maybe("model", reply.model);
+  reply.end = value_in(k_ends, end);
+  FORGE_TRY(reader.finish());
   return reply;
 }
 

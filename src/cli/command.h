@@ -74,6 +74,10 @@ void add_shell(CLI::App&, Action&);      // completion, man
 void add_workspace(CLI::App&, Action&);  // init
 void add_new(CLI::App&, Action&);        // new operator
 
+void add_all_commands(CLI::App&, Context&, Action&);  // with the flags of the program itself, which go into the context
+// The first word that is no command where one must stand: `forge frob`, `forge kb frob`.
+std::optional<Error> unknown_command(CLI::App&, const std::vector<std::string>& words);
+
 // Renders a run's report; returns the path.
 Result<std::string> write_report(const Store&, const std::string& run, const std::string& out_file);
 

@@ -15,14 +15,10 @@
 
 namespace forge {
 
-namespace {
-
-// The first word that is no command where one must stand: `forge frob`, `forge kb frob`.
-std::optional<Error> unknown_command(CLI::App& app, int argc, char** argv) {
+std::optional<Error> unknown_command(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* at = &app;
   std::string path = "forge";
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+  for (const std::string& word : words) {
     if (word.starts_with("-")) continue;
     std::vector<std::string> known;
     for (const CLI::App* sub : at->get_subcommands([](CLI::App*) { return true; })) known.push_back(sub->get_name());
@@ -42,16 +38,7 @@ std::optional<Error> unknown_command(CLI::App& app, int argc, char** argv) {
   return {};
 }
 
-}  // namespace
-
-int main_of_forge(int argc, char** argv) {
-  install_stop_handler();
-  // A closed standard descriptor would be the next file that is opened. One that only fails takes its place.
-  for (int fd = 0; fd <= 2; ++fd)
-    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == 0 ? O_WRONLY : fd == 1 ? O_RDONLY : O_RDWR);
-  Context context;
-  Action action;
-  CLI::App app{"forge: makes compute kernels faster than the best known one, behind a gate that nothing fools"};
+void add_all_commands(CLI::App& app, Context& context, Action& action) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", std::string("forge ") + forge_version());
@@ -80,12 +67,23 @@ int main_of_forge(int argc, char** argv) {
   add_workspace(app, action);
   add_new(app, action);
   add_shell(app, action);
+}
+
+int main_of_forge(int argc, char** argv) {
+  install_stop_handler();
+  // A closed standard descriptor would be the next file that is opened. One that only fails takes its place.
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == 0 ? O_WRONLY : fd == 1 ? O_RDONLY : O_RDWR);
+  Context context;
+  Action action;
+  CLI::App app{"forge: makes compute kernels faster than the best known one, behind a gate that nothing fools"};
+  add_all_commands(app, context, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     context.json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
     if (e.get_exit_code() != 0)
-      if (const auto unknown = unknown_command(app, argc, argv)) return Context::close_output(context.fail(*unknown));
+      if (const auto unknown = unknown_command(app, {argv + 1, argv + argc})) return Context::close_output(context.fail(*unknown));
     if (context.json && e.get_exit_code() != 0)
       return context.fail(Error{
           .code = Code::bad_input, .message = e.what(), .file = {}, .line = 0, .field = {}, .fix = "`forge COMMAND --help` has examples"});

@@ -6,6 +6,7 @@
 #include "agents/disclosure.h"
 #include "agents/folder_driver.h"
 #include "cli/table.h"
+#include "core/json_reader.h"
 #include "core/operator.h"
 #include "evolve/bench.h"
 
@@ -13,8 +14,14 @@ namespace forge {
 
 namespace {
 
+// The journal's chain says that it is whole, not what its events hold.
+const Json& member(const Json& j, const char* key) {
+  static const Json nothing;
+  return j.is_object() && j.contains(key) ? j[key] : nothing;
+}
 std::string string_at(const Json& j, const char* key) {
-  return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+  const Json& m = member(j, key);
+  return m.is_string() ? m.get<std::string>() : "";
 }
 
 void add_hand_in(Standing& s, const Json& request, const Json& response, const OperatorFolder& op) {
@@ -45,17 +52,20 @@ Result<Standing> standing_of(const Paths& paths, const Store& store, const std::
     FORGE_TRY_ASSIGN(const Json response, parse_json(e.response, file.string()));
     if (e.type.rfind("gate.", 0) == 0) gate += e.seconds;
     if (e.type == "run.start") {
-      FORGE_TRY_ASSIGN(s.task, read_task(request["task"], file.string()));
+      FORGE_TRY_ASSIGN(s.task, read_task(member(request, "task"), file.string()));
       FORGE_TRY_ASSIGN(const TargetSpec target, find_target(s.task.target));
       FORGE_TRY_ASSIGN(op, load_operator(paths, s.task.operator_name, target.family));
     } else if (e.type == "plan") {
       s.plan.clear();
-      for (const Json& m : request["milestones"]) s.plan += (s.plan.empty() ? "" : " ") + string_at(m, "id");
+      for (const Json& m : member(request, "milestones")) s.plan += (s.plan.empty() ? "" : " ") + string_at(m, "id");
     } else if (e.type == "milestone.start") {
       s.title = string_at(request, "title");
     } else if (e.type == "agent.brief") {
       s.milestone = string_at(request, "milestone");
-      s.attempt = request["attempt"].get<int>();
+      JsonReader brief(request, file.string());
+      brief.ignore_unknown_keys();
+      brief.need("attempt", s.attempt);
+      FORGE_TRY(brief.finish());
       s.turn = 0;
       here = 0;
     } else if (e.type == "agent.turn") {

@@ -55,7 +55,7 @@ Result<Json> Desk::ask_about_a_kernel(const std::string& type, const Json& reque
   if (!j.is_object() || !j.contains("error") || !j["error"].is_string()) return j;
   Code code = Code::build_failed;  // the only one there was before `code` was written
   for (const Code known : {Code::bad_input, Code::unsupported})
-    if (j.value("code", "") == name(known)) code = known;
+    if (j.contains("code") && j["code"] == name(known)) code = known;
   return fail(code, j["error"].get<std::string>());
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace forge {
 
 namespace {
@@ -148,7 +150,10 @@ Result<std::vector<Retrieved>> read_retrieved(const Json& j) {
 
 Result<Heritage> read_heritage(const Json& j) {
   Heritage out;
-  out.number = static_cast<int>(number_of(j, "number", 0));
+  if (const Json* number = member(j, "number")) {
+    if (!number->is_number_integer() || *number < 0 || *number > std::numeric_limits<int>::max()) return malformed("heritage.number");
+    out.number = number->get<int>();
+  }
   out.parent = text_of(j, "parent");
   const Json* decisions = member(j, "decisions");
   const Json* avoided = member(j, "avoided");
