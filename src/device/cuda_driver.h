@@ -76,6 +76,7 @@ struct alignas(128) TensorMap {
   F(cuDeviceGetName, device_name, (char*, int, Device))                                                                                  \
   F(cuDeviceGetAttribute, device_attribute, (int*, int, Device))                                                                         \
   F(cuDeviceTotalMem_v2, device_memory, (std::size_t*, Device))                                                                          \
+  F(cuDeviceGetPCIBusId, device_bus_id, (char*, int, Device))                                                                            \
   F(cuDevicePrimaryCtxRetain, context_retain, (Handle*, Device))                                                                         \
   F(cuDevicePrimaryCtxRelease_v2, context_release, (Device))                                                                             \
   F(cuCtxSetCurrent, context_set, (Handle))                                                                                              \

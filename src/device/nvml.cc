@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "device/cuda_driver.h"
 #include "util/library.h"
 
 namespace forge {
@@ -16,7 +17,8 @@ struct ProcessInfo {  // nvmlProcessInfo_t, version 2 and 3
 };
 struct Nvml {
   int (*init)() = nullptr;
-  int (*device)(unsigned, Device*) = nullptr;
+  int (*first)(unsigned, Device*) = nullptr;
+  int (*at_bus)(const char*, Device*) = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
@@ -26,18 +28,28 @@ struct Nvml {
   bool ready = false;
 };
 
+// The card that the driver calls 0. The library counts in an order of its own and does not know CUDA_VISIBLE_DEVICES: on a host with
+// several cards its first is often another one.
+bool find_card(Nvml& n) {
+  const auto d = cu::driver();
+  if (!d) return n.first(0, &n.card) == 0;
+  char bus[32] = {};
+  return (*d)->device_bus_id(bus, sizeof bus, 0) == cu::kSuccess && n.at_bus(bus, &n.card) == 0;
+}
+
 const Nvml& nvml() {
   static const Nvml opened = [] {
     Nvml n;
     Library library("libnvidia-ml.so.1");
     library.find(n.init, "nvmlInit_v2");
-    library.find(n.device, "nvmlDeviceGetHandleByIndex_v2");
+    library.find(n.first, "nvmlDeviceGetHandleByIndex_v2");
+    library.find(n.at_bus, "nvmlDeviceGetHandleByPciBusId_v2");
     library.find(n.driver_version, "nvmlSystemGetDriverVersion");
     library.find(n.temperature, "nvmlDeviceGetTemperature");
     library.find(n.power, "nvmlDeviceGetPowerUsage");
     library.find(n.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
     library.find(n.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    n.ready = n.init && n.device && n.init() == 0 && n.device(0, &n.card) == 0;
+    n.ready = n.init && n.first && n.at_bus && n.init() == 0 && find_card(n);
     return n;
   }();
   return opened;

@@ -303,7 +303,7 @@ class CudaProcessRunner final : public Runner {
 // What the driver and the experts' libraries must know; everything else stays with the judge.
 std::vector<std::string> cuda_environment(bool expert, const std::string& folder, const std::string& cache) {
   std::vector<std::string> env = {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1", "LC_ALL=C"};
-  std::vector<const char*> passed = {"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+  std::vector<const char*> passed = {"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
   if (expert) passed.insert(passed.end(), {"FORGE_CUDA_LIBS", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME"});
   for (const char* name : passed)
     if (const char* value = std::getenv(name)) env.push_back(fmt::format("{}={}", name, value));
