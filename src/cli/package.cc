@@ -48,8 +48,9 @@ std::string describe(const Verdict& v) {
                        v.correctness()->elements, v.correctness()->worst, v.correctness()->worst_where);
   if (v.measurement())
     for (const PairedTiming& p : v.measurement()->pairs)
-      out += fmt::format("\n  {}: {} ({} pairs{}; outside clock {})", compared(p.comparison, p.against), format_interval(p.speedup),
-                         p.pairs, p.extended ? ", extended" : "", format_interval(p.outside_speedup));
+      out +=
+          fmt::format("\n  {}: {} ({} pairs{}; outside clock {})", compared(p.comparison, p.against), format_interval(p.speedup), p.pairs,
+                      p.extended ? ", extended" : "", p.outside_speedup.mid > 0 ? format_interval(p.outside_speedup) : "not asked");
   for (const std::string& m : v.mechanism.found) out += "\n  mechanism: " + m;
   out += fmt::format(
       "\n  gate: {:.2f} s (build {:.2f}, admission {:.2f}, correctness {:.2f} with {:.2f} of the oracle, timing {:.2f}, waited {:.2f})",
