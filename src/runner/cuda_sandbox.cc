@@ -66,9 +66,11 @@ std::vector<SyscallRule> deny_list() {
 
 }  // namespace
 
-std::uint32_t seal_cuda_runner() {
+std::uint32_t seal_cuda_runner(const std::string& scratch) {
   std::uint32_t features = wire::feature_no_new_privs;
-  if (read_only_files(device_files()) == 0) features |= wire::feature_read_only_files;
+  std::vector<std::string> writable = device_files();
+  if (!scratch.empty()) writable.push_back(scratch);
+  if (read_only_files(writable) == 0) features |= wire::feature_read_only_files;
   std::vector<SyscallRule> rules = deny_list();
   for (const long nr : {SYS_execve, SYS_execveat, SYS_fork, SYS_vfork}) rules.push_back(nr);
   if (seccomp_deny(rules, EPERM, true) == 0) features |= wire::feature_seccomp | wire::feature_all_threads;

@@ -35,7 +35,8 @@ int serve_once(const std::string& file);
 // Returns an expert's description, as it then is. `seal` is called before an image's device code runs.
 Result<std::string> run_once(const cu::Driver&, const std::string& runner_code, const OnceFile&, const std::function<void()>& seal);
 
-std::uint32_t seal_cuda_runner();  // the features that are in force now
+// The features that are in force now. What a profiler keeps within the process still writes into `scratch`.
+std::uint32_t seal_cuda_runner(const std::string& scratch = "");
 int become_python(char** argv);    // seals, then executes; returns when it cannot
 
 constexpr int kCallsPerModule = 16;  // an image's module is loaded anew after so many scrubs: that restores its code

@@ -96,7 +96,7 @@ int serve_once(const std::string& path) {
     FORGE_TRY_ASSIGN(const cu::Driver* d, cu::driver());
     FORGE_TRY_ASSIGN(const TargetSpec target, native_cuda_target());
     FORGE_TRY_ASSIGN(const std::string code, read_device_code("runner", target));
-    return run_once(*d, code, file, [] { seal_cuda_runner(); });
+    return run_once(*d, code, file, [&] { seal_cuda_runner(fs::path(path).parent_path().string()); });
   };
   const auto made = run();
   if (!made)
