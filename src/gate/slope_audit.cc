@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "gate/real_gate.h"
 
@@ -12,10 +14,20 @@ namespace {
 
 constexpr int k_fewest_calls = 4;
 
-bool beaten(const JobResult& job, const JobPlan& plan, int side) {
-  const RatioStats r = paired_ratio(inside_seconds(job.calls[0]), inside_seconds(job.calls[std::size_t(side)]));
-  if (compare(r, plan.floor) == Comparison::faster) return true;
-  return std::any_of(plan.watch.begin(), plan.watch.end(), [&](const JobWatch& w) { return w.side == side && r.lower > w.need; });
+// What to ask of a side: nothing, where the inside clock does not call it beaten; else an interval of half the distance between the
+// inside's ratio and what the outside one must exclude (decide.cc).
+std::optional<SlopeSide> asked(const JobResult& job, const JobPlan& plan, int side) {
+  const std::vector<double> seconds = inside_seconds(job.calls[std::size_t(side)]);
+  const RatioStats r = paired_ratio(inside_seconds(job.calls[0]), seconds);
+  bool beaten = compare(r, plan.floor) == Comparison::faster;
+  double need = 1;
+  for (const JobWatch& w : plan.watch)
+    if (w.side == side && r.lower > w.need) {
+      beaten = true;
+      need = std::min(need, w.need);
+    }
+  if (!beaten) return {};
+  return SlopeSide{.side = side, .seconds = median(seconds), .wanted = std::log(r.mid / need) / 2};
 }
 
 }  // namespace
@@ -24,13 +36,16 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   JobResult& result = job.result;
   result.audit = m_parts.audit;
   if (m_parts.audit != Audit::slope || !job.plan.audited || result.failure) return {};
-  SlopePlan plan{.calls = 0, .sides = {0}};
+  SlopePlan plan;
+  plan.sides = {{}};
   double seconds = 0;
   for (std::size_t i = 1; i < sides.size(); ++i) {
-    if (sides[i].label == "self" || !beaten(result, job.plan, int(i))) continue;
-    const double t = median(inside_seconds(result.calls[i]));  // of the trusted side: the candidate has no say in how often it is run
-    seconds = plan.sides.size() == 1 ? t : std::min(seconds, t);
-    plan.sides.push_back(int(i));
+    if (sides[i].label == "self") continue;
+    const auto side = asked(result, job.plan, int(i));
+    if (!side) continue;
+    // Of the trusted side: the candidate has no say in how often it is run.
+    seconds = plan.sides.size() == 1 ? side->seconds : std::min(seconds, side->seconds);
+    plan.sides.push_back(*side);
   }
   const auto missing = [&](const std::string& why) {
     result.slopes_missing = why;
@@ -49,7 +64,8 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   plan.calls = std::min(plan.calls, m_batch->slots() / 2);
   if (plan.calls < k_fewest_calls)
     return missing(fmt::format("the card's memory holds {} contents, a batch takes {}", m_batch->slots(), 2 * k_fewest_calls));
-  for (int i : plan.sides) {
+  for (const SlopeSide& side : plan.sides) {
+    const int i = side.side;
     Contestant& who = *sides[std::size_t(i)].who;
     if (!who.image) continue;
     FORGE_TRY_ASSIGN(const std::vector<CallSpec> calls, m_batch->calls_for(who.image_or_null(), m_machine.cores));

@@ -157,6 +157,18 @@ std::string inside_problem(const std::vector<CallTiming>& calls) {
   return {};
 }
 
+// The flush and every constant of a call are in both sides' slopes, so their difference is the calls' own. It is told against the
+// other side's time, which is trusted: an expert's, or a sealed kernel's that was audited itself.
+static RatioStats slope_ratio(const SlopeResult& slopes, int candidate, int against, double against_s) {
+  const auto &c = slopes.per_call_s.at(candidate), &a = slopes.per_call_s.at(against);
+  std::vector<double> mine, other;
+  for (std::size_t r = 0; r < c.size(); ++r) {
+    mine.push_back(std::max(against_s + c[r] - a[r], against_s * 1e-3));  // a difference beyond the whole call is noise, or worse
+    other.push_back(against_s);
+  }
+  return paired_ratio(mine, other);
+}
+
 int slope_calls(double seconds) {
   constexpr double jitter = 15e-6, wanted = 0.0025;  // of a slope over all repetitions, times N; of a call's time
   return std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 8, 64);
@@ -186,15 +198,25 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
     }
     return std::optional<double>(*seconds);
   };
-  for (int i : plan.sides) {  // warms up
-    FORGE_TRY_ASSIGN(const auto seconds, run(i, plan.calls));
+  for (const SlopeSide& s : plan.sides) {  // warms up
+    FORGE_TRY_ASSIGN(const auto seconds, run(s.side, plan.calls));
     if (!seconds) return result;
   }
-  for (int repetition = 0; repetition < plan.repetitions; ++repetition) {
+  const auto narrow = [&](const SlopeSide& s) {
+    if (s.side == plan.sides[0].side) return true;
+    const RatioStats r = slope_ratio(result, plan.sides[0].side, s.side, s.seconds);
+    return std::log(r.high95 / r.low95) / 2 <= s.wanted;
+  };
+  const auto enough = [&](int repetitions) {
+    if (repetitions < plan.repetitions) return false;
+    return repetitions >= plan.most || monotonic_seconds() - began > plan.patience_s ||
+           std::all_of(plan.sides.begin(), plan.sides.end(), narrow);
+  };
+  for (int repetition = 0; !enough(repetition); ++repetition) {
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
-    Progress::show(fmt::format("{}: outside clock, {} of {}", what, repetition + 1, plan.repetitions));
+    Progress::show(fmt::format("{}: outside clock, {} of {} or more", what, repetition + 1, plan.repetitions));
     std::vector<int> order;  // twice each side: once N calls, once 2N, whichever comes first
-    for (int i : plan.sides) order.insert(order.end(), {2 * i, 2 * i + 1});
+    for (const SlopeSide& s : plan.sides) order.insert(order.end(), {2 * s.side, 2 * s.side + 1});
     shuffle(order, random);
     std::map<int, double> once, twice;
     for (int turn : order) {
@@ -206,23 +228,11 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
       }
       (turn % 2 ? twice : once)[i] = *seconds;
     }
-    for (int i : plan.sides) result.per_call_s[i].push_back((twice[i] - once[i]) / plan.calls);
+    for (const SlopeSide& s : plan.sides) result.per_call_s[s.side].push_back((twice[s.side] - once[s.side]) / plan.calls);
   }
   Progress::clear();
   result.seconds = monotonic_seconds() - began;
   return result;
-}
-
-// The flush and every constant of a call are in both sides' slopes, so their difference is the calls' own. It is told against the
-// other side's time, which is trusted: an expert's, or a sealed kernel's that was audited itself.
-static RatioStats slope_ratio(const SlopeResult& slopes, int candidate, int against, double against_s) {
-  const auto &c = slopes.per_call_s.at(candidate), &a = slopes.per_call_s.at(against);
-  std::vector<double> mine, other;
-  for (std::size_t r = 0; r < c.size(); ++r) {
-    mine.push_back(std::max(against_s + c[r] - a[r], against_s * 1e-3));  // a difference beyond the whole call is noise, or worse
-    other.push_back(against_s);
-  }
-  return paired_ratio(mine, other);
 }
 
 PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& sides, int candidate, int against, double floor) {

@@ -67,10 +67,18 @@ enum class Audit {
   every_call,  // it spans each timed call: CallTiming::outside_s
   slope,       // batches of N and of 2N calls; a call's time is the difference over N
 };
+struct SlopeSide {
+  int side = 0;
+  double seconds = 0;  // a call by the inside clock
+  double wanted = 0;   // half width of log(this side over the candidate) that is enough
+};
 struct SlopePlan {
   int calls = 0;        // N
   int repetitions = 7;  // declared; each is one batch of N and one of 2N of every side, in an order drawn anew
-  std::vector<int> sides;
+  // And on, up to `most` or for `patience_s`, while an interval is wider than wanted. How wide it is decides, never where it lies.
+  int most = 42;
+  double patience_s = 3;
+  std::vector<SlopeSide> sides;  // the candidate first
 };
 struct SlopeResult {
   int calls = 0;

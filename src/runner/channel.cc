@@ -18,14 +18,14 @@ wire::Kind Packet::kind() const {
   return h.magic == wire::k_magic && h.version == wire::k_version && h.bytes == size ? h.kind : wire::Kind{};
 }
 
-Received receive_packet(int socket, Packet& packet, double timeout_s) {
+Received receive_packet(int socket, Packet& packet, double timeout_s, Waiting waiting) {
   packet.fds.clear();
   packet.size = 0;
   const double until = timeout_s < 0 ? 0 : monotonic_seconds() + timeout_s;
   while (timeout_s >= 0) {
     const double left = until - monotonic_seconds();
     pollfd p{socket, POLLIN, 0};
-    const int n = poll(&p, 1, left <= 0 ? 0 : static_cast<int>(std::ceil(left * 1000)));
+    const int n = poll(&p, 1, left <= 0 || waiting == Waiting::awake ? 0 : static_cast<int>(std::ceil(left * 1000)));
     if (n > 0) break;
     if (n < 0 && errno != EINTR) return Received::error;
     if (n == 0 && left <= 0) return Received::timeout;

@@ -30,8 +30,11 @@ struct Packet {
 
 enum class Received { packet, timeout, closed, error };
 
+// How a packet is waited for. Awake: a core asks again and again, because waking a sleeper takes a virtual machine up to 0.1 ms, never
+// twice the same, and a clock hangs on the answer.
+enum class Waiting { asleep, awake };
 // timeout_s < 0: waits for ever.
-Received receive_packet(int socket, Packet&, double timeout_s);
+Received receive_packet(int socket, Packet&, double timeout_s, Waiting = Waiting::asleep);
 // 0 or an errno. Never raises SIGPIPE.
 int send_packet(int socket, const void* bytes, std::size_t size, const int* fds = nullptr, std::size_t fd_count = 0);
 

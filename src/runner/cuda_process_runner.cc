@@ -135,9 +135,14 @@ class CudaProcessRunner final : public Runner {
     if (calls < 0 || calls > wire::k_max_batch || (!flush_only && !m_expert && static_cast<std::size_t>(calls) > m_batch_calls))
       return runner_failure(Reason::runner_broke, fmt::format("a batch of {} calls, {} of which are prepared", calls, m_batch_calls));
     if (auto awake = wake(); !awake) return runner_failure(awake.error());
-    wire::CudaBatch message{.header = {}, .calls = static_cast<std::uint32_t>(calls), .flush_only = flush_only ? 1u : 0u};
+    const auto run = [&](std::uint32_t count, bool flushes) {
+      wire::CudaBatch message{.header = {}, .calls = count, .flush_only = flushes ? 1u : 0u};
+      return m_link.request<wire::CudaDone>(message, {}, "batch", m_options.call_timeout_s, Waiting::awake);
+    };
+    // A process that was stopped, and a card that was idle, take an uneven while to answer: that is not the batch's.
+    auto r = run(1, true);
     const double begin = monotonic_seconds();
-    auto r = m_link.request<wire::CudaDone>(message, {}, "batch", m_options.call_timeout_s);
+    if (r && (*r)->outcome == wire::Outcome::ok) r = run(static_cast<std::uint32_t>(calls), flush_only);
     const double took = monotonic_seconds() - begin;
     if (!r) return runner_failure(r.error());
     const wire::CudaDone done = **r;

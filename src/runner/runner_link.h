@@ -34,14 +34,15 @@ class RunnerLink {
 
   // Sends, waits, and gives back the answer of the right kind and number; valid until the next request.
   template <class Answer, class Request>
-  RunnerResult<const Answer*> request(Request& message, const std::vector<int>& fds, const char* during, double timeout_s) {
+  RunnerResult<const Answer*> request(Request& message, const std::vector<int>& fds, const char* during, double timeout_s,
+                                      Waiting waiting = Waiting::asleep) {
     const std::uint32_t sequence = ++m_sequence;
     if (const int error = send_message(m_process.channel(), message, sequence, fds); error != 0) {
       if (error != EPIPE && error != ECONNRESET)
         return end(Reason::runner_broke, std::string("sending failed during ") + during + ": " + std::strerror(error));
       return give_up(Received::closed, during, timeout_s);
     }
-    const Received r = receive_packet(m_process.channel(), *m_packet, timeout_s);
+    const Received r = receive_packet(m_process.channel(), *m_packet, timeout_s, waiting);
     if (r == Received::packet) {
       const Answer* answer = m_packet->as<Answer>();
       if (answer && answer->header.sequence == sequence && m_packet->fds.empty()) return answer;

@@ -38,6 +38,7 @@ struct World {
   int fresh_stages = 0, stages = 0;
   int slots = 1000;  // that the card's memory holds
   int batches = 0, batch_calls = 0;
+  double batch_jitter = 2e-6;
   std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
   std::optional<BuildFailure> build_failure;  // of every build
@@ -75,7 +76,7 @@ class FakeRunner : public Runner {
     m_world.batch_calls += calls;
     m_world.last = b.batch_result.value_or(Reason::accepted);
     ++m_world.calls;  // scrub, refresh and batch alternate as calls do
-    return 60e-6 + calls * (70e-6 + b.seconds) + 2e-6 * m_world.random.normal();
+    return 60e-6 + calls * (70e-6 + b.seconds) + m_world.batch_jitter * m_world.random.normal();
   }
   RunnerResult<CodeProfile> profile(double) override {
     CodeProfile p;

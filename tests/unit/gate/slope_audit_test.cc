@@ -56,6 +56,17 @@ TEST_F(SlopeAuditTest, AnHonestGainIsConfirmedBySlopes) {
   EXPECT_FALSE(world.content_too_early);
 }
 
+TEST_F(SlopeAuditTest, ASmallGainIsAskedForMoreOftenThanALargeOne) {
+  world.batch_jitter = 60e-6;
+  submit("fast");
+  EXPECT_EQ(world.batches, 2 * (1 + 2 * SlopePlan().repetitions));
+  world.batches = 0;
+  world.kernels["fast"].seconds = 195e-6;
+  submit("fast");
+  EXPECT_GT(world.batches, 2 * (1 + 2 * SlopePlan().repetitions));
+  EXPECT_LE(world.batches, 2 * (1 + 2 * SlopePlan().most));
+}
+
 TEST_F(SlopeAuditTest, AForgedEventIsSeenByTheSlope) {
   world.kernels["same"].inside_factor = 0.9;
   const Verdict v = submit("same");
