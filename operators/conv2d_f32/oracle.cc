@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y[n, p, q, f] = sum over r, s, c of X[n, p + r - 1, q + s - 1, c] W[f, r, s, c] in fp64, zero outside of X. The product of two float32
 // values is exact in fp64, so only the 576 additions round: 2^-53 each.
-// scale[n, p, q, f] = sum over c of (sum of |X[., ., c]| under the window) (mean of |W[f, ., ., c]| over the taps): see task.toml.
+// scale[n, p, q, f] = the larger of the sum of the products' magnitudes and sum over c of (sum of |X[., ., c]| under the window)
+// (mean of |W[f, ., ., c]| over the taps): see task.toml.
 #include "forge/oracle.h"
 
 #include <cmath>
@@ -35,7 +36,7 @@ int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_te
       }
     for (int64_t pixel = begin * height * width; pixel < end * height * width; pixel++) {
       const int64_t n = pixel / (height * width), p = pixel / width % height, q = pixel % width;
-      double sum[kColumns] = {}, magnitude[kColumns] = {};
+      double sum[kColumns] = {}, magnitude[kColumns] = {}, direct[kColumns] = {};
       for (double& u : under) u = 0;
       for (int64_t r = 0; r < r_taps; r++)
         for (int64_t s = 0; s < s_taps; s++) {
@@ -46,14 +47,18 @@ int32_t expected(const forge_tensor* inputs, int32_t input_count, const forge_te
           for (int64_t c = 0; c < channels; c++) {
             const double value = at[c];
             under[c] += std::fabs(value);
-            for (int j = 0; j < kColumns; j++) sum[j] += value * weights[c * kColumns + j];
+            for (int j = 0; j < kColumns; j++) {
+              const double product = value * weights[c * kColumns + j];
+              sum[j] += product;
+              direct[j] += std::fabs(product);
+            }
           }
         }
       for (int64_t c = 0; c < channels; c++)
         for (int j = 0; j < kColumns; j++) magnitude[j] += under[c] * mean[c * kColumns + j];
       for (int64_t j = 0; j < columns; j++) {
         results[0][pixel * filters + f0 + j] = sum[j];
-        if (scale && scale[0]) scale[0][pixel * filters + f0 + j] = magnitude[j];
+        if (scale && scale[0]) scale[0][pixel * filters + f0 + j] = std::fmax(magnitude[j], direct[j]);
       }
     }
   }

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <limits>
 
+#include "util/progress.h"
+
 namespace forge {
 namespace {
 
@@ -125,7 +127,7 @@ Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::
   std::vector<Room> rooms(static_cast<std::size_t>(team.size()));
   std::atomic<int> status{0};
   team.run(ranges, [&](std::int64_t r, int thread) {
-    if (status != 0) return;
+    if (status != 0 || stop_requested()) return;
     Room& room = rooms[static_cast<std::size_t>(thread)];
     room.expected.resize(n);
     room.scale.resize(n);
@@ -153,6 +155,7 @@ Status OraclePlugin::expected(const std::vector<TensorView>& inputs, const std::
     else
       take(range);
   });
+  if (stop_requested()) return fail(Code::interrupted, "stopped while the oracle computed");
   if (status != 0)
     return fail(Code::internal, fmt::format("the oracle of '{}' failed with {}", m_name, status.load()), "correct oracle.cc");
   return {};

@@ -2,7 +2,9 @@
 #include "gate/catalog.h"
 
 #include "gate/oracle_plugin.h"
+#include "gate/thread_team.h"
 #include "toy_operator.h"
+#include "util/progress.h"
 
 namespace forge {
 namespace {
@@ -128,6 +130,37 @@ TEST(OraclePlugin, RefusesWhatIsNotOne) {
   EXPECT_NE(old.error().message.find("version 0"), std::string::npos);
   EXPECT_FALSE(load_built(head + "FORGE_ORACLE_VERSION, \"y\", nullptr, nullptr}; return &o; }"));
   EXPECT_FALSE(load_built(head + "FORGE_ORACLE_VERSION, \"x\", nullptr, nullptr}; return &o; }"));
+}
+
+TEST(OraclePlugin, StopsBetweenTwoRanges) {
+  auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  const fs::path source = folder->path() / "p.cc";
+  ASSERT_TRUE(write_file_atomic(source, R"(#include "forge/oracle.h"
+static int32_t expected(const forge_tensor*, int32_t, const forge_tensor*, int32_t, double* const*, double* const*, int64_t, int64_t) {
+  return 0;
+}
+extern "C" const forge_oracle_v1* forge_oracle(void) {
+  static const forge_oracle_v1 o{FORGE_ORACLE_VERSION, "x", expected, nullptr};
+  return &o;
+})"));
+  ASSERT_TRUE(build_plugin(source, folder->path()));
+  const auto plugin = OraclePlugin::load(folder->path() / "oracle.so", "x");
+  ASSERT_TRUE(plugin) << plugin.error().text();
+  TensorView y{.spec = {}, .shape = {1000, 2}, .data = nullptr};
+  y.spec.shape.resize(2);
+  ThreadTeam team({0});
+  int taken = 0;
+  const Status s = plugin->expected({}, {y}, {false}, team, [&](const OracleRange&) {
+    if (++taken == 3) request_stop();
+  });
+  reset_stop();
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, Code::interrupted);
+  EXPECT_EQ(taken, 3);
+  taken = 0;
+  EXPECT_TRUE(plugin->expected({}, {y}, {false}, team, [&](const OracleRange&) { ++taken; }));
+  EXPECT_GT(taken, 3);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -86,6 +87,15 @@ class Bench {
     fill::Source source(seed);
     for (Tensor& t : inputs)
       for (std::int64_t i = 0; i < t.count; ++i) t.set(i, source.normal() * scale);
+  }
+  // Student's t with 2 degrees of freedom, clipped, as the generator of that name draws it.
+  void fill_heavy_tailed(std::uint64_t seed) {
+    fill::Source source(seed);
+    for (Tensor& t : inputs)
+      for (std::int64_t i = 0; i < t.count; ++i) {
+        const double v = source.normal() / std::sqrt(-std::log(1 - source.uniform()) + 1e-30);
+        t.set(i, std::clamp(v, -1e4, 1e4));
+      }
   }
   int variants() const { return oracle->adversarial(in_views.data(), size(in_views), 1, -1); }
   void fill_adversarial(std::uint64_t seed, int variant) { oracle->adversarial(in_views.data(), size(in_views), seed, variant); }
