@@ -144,7 +144,9 @@ Result<std::int64_t> calibrate(Bench& bench, const KernelPackage& package, Runne
     if (!(slower.mid - 1 - launch > effect / 10))
       return fail(Code::unsupported,
                   fmt::format("a spin of {} turns cannot be seen: measured {:.4f} against {:.4f} wanted", turns, slower.mid - 1, effect),
-                  "try again on a quieter machine");
+                  is_cuda(package)
+                      ? "try again; or take a kernel that memory limits: one that the card's power limits gains by an idle tail"
+                      : "try again on a quieter machine");
     turns *= (effect - launch) / (slower.mid - 1 - launch);
   }
   return std::int64_t(turns);
