@@ -27,12 +27,29 @@ Error refusal(const fs::path& file, int line, std::string message, std::string f
       .code = Code::unsupported, .message = std::move(message), .file = file.string(), .line = line, .field = {}, .fix = std::move(fix)};
 }
 
+// Another shape in place: x.t_(), x.data = y.
+bool reshapes(const std::string& text) {
+  static const std::vector<std::string> kWays = {"resize_", ".t_(", "transpose_", "squeeze_", ".set_", "as_strided_", "swap", ".data"};
+  return std::any_of(kWays.begin(), kWays.end(), [&](const std::string& way) { return text.find(way) != std::string::npos; });
+}
+
 // Tensors that generate_input returns, where each is made by one plain call; true: all of them were read.
-bool read_tensors(const PythonFunction& f, const PythonConstants& constants, OperatorDraft& d) {
-  std::map<std::string, std::string> made;  // the last expression that a name was given
+bool read_tensors(const PythonFunction& f, PythonConstants constants, OperatorDraft& d) {
+  std::map<std::string, std::string> made;  // the expression that a name was given; empty: not plain
+  std::set<std::string> bound;
+  std::vector<std::string> parameters = f.parameters;  // those that still are what the caller gave
+  for (const std::string& parameter : parameters) constants.erase(parameter);
   std::string returned;
   for (const PythonLine& line : f.body) {
-    if (const auto a = python_assignment(line)) made[a->first] = made.count(a->first) ? "" : a->second;  // given twice: not plain
+    const PythonBindings bindings = python_bindings(line);
+    const auto a = line.indent == f.body.front().indent ? python_assignment(line) : std::nullopt;
+    const bool first = a && !bound.count(a->first);
+    for (const std::string& name : bindings.names) bound.insert(name), made[name].clear();
+    if (first) made[a->first] = a->second;
+    if (reshapes(line.text))
+      for (const std::string& name : bindings.touched) made[name].clear();
+    forget_bound(bindings, constants);
+    std::erase_if(parameters, [&](const std::string& p) { return bindings.everything || bound.count(p) > 0; });
     if (line.text.starts_with("return ")) returned = returned.empty() ? trim(line.text.substr(7)) : "?";
   }
   if (returned.size() > 2 && returned[0] == '(' && returned.back() == ')') returned = returned.substr(1, returned.size() - 2);
@@ -40,7 +57,7 @@ bool read_tensors(const PythonFunction& f, const PythonConstants& constants, Ope
   std::vector<std::pair<std::string, PythonTensor>> tensors;
   for (const std::string& name : names) {
     const auto it = made.find(name);
-    const auto tensor = it == made.end() ? std::nullopt : python_tensor(it->second, constants, f.parameters);
+    const auto tensor = it == made.end() ? std::nullopt : python_tensor(it->second, constants, parameters);
     if (!tensor) return false;
     tensors.emplace_back(name, *tensor);
   }
@@ -93,7 +110,7 @@ Result<ImportedOperator> read_task(const fs::path& file) {
   if (word("multi_gpu") == "true")
     return fail(refusal(file, task.at("multi_gpu").line, "is a task for several GPUs, and forge judges kernels on one",
                         "take a part of it that runs on one GPU"));
-  const fs::path folder = fs::absolute(file).parent_path();
+  const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
   OperatorDraft d;
   d.source = file.string(), d.format = kGpuMode;
   d.definition.name = operator_name_of(folder.filename().string());

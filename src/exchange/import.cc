@@ -108,6 +108,14 @@ Result<std::vector<ImportItem>> import_tasks(const fs::path& path) {
   } else {
     if (!fs::exists(path, error))
       return fail(Error{.code = Code::not_found, .message = "does not exist", .file = path.string(), .line = 0, .field = {}, .fix = {}});
+    if (!fs::is_regular_file(path, error)) return fail(no_task(path, "is neither a file nor a folder"));  // a FIFO would be waited for
+    if (const std::uintmax_t size = fs::file_size(path, error); !error && size > kMostBytes)
+      return fail(Error{.code = Code::bad_input,
+                        .message = fmt::format("has {} bytes, more than the {} MiB that a task's file may have", size, kMostBytes >> 20),
+                        .file = path.string(),
+                        .line = 0,
+                        .field = {},
+                        .fix = "name the file that holds the task itself; recorded inputs lie in others"});
     if (path.extension() == ".json") {
       FORGE_TRY_ASSIGN(const std::string text, read_file(path));
       FORGE_TRY(parse_json(text, path.string()));  // the line of what is broken

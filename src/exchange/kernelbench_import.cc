@@ -64,7 +64,7 @@ std::optional<TensorSpec> output_of(const PythonFunction& forward, const Definit
     out.dtype = a->dtype, out.shape = *shape;
     return out;
   }
-  if (open == std::string::npos || text.back() != ')') return {};
+  if (open == std::string::npos || python_closing(text, open) != text.size() - 1) return {};  // f(x).sum() is another shape
   std::string function = text.substr(0, open);
   for (const char* prefix : {"torch.nn.functional.", "torch.", "F."})
     if (function.starts_with(prefix)) {
@@ -75,8 +75,10 @@ std::optional<TensorSpec> output_of(const PythonFunction& forward, const Definit
   const TensorSpec* a = arguments.empty() ? nullptr : input_called(d, arguments[0]);
   if (!a) return {};
   out.dtype = a->dtype;
-  if (kSame.count(function) &&
-      std::all_of(arguments.begin() + 1, arguments.end(), [&](const std::string& s) { return !input_called(d, s); })) {
+  static const std::set<DType> kFloats = {DType::f32, DType::f16, DType::bf16};  // of integers, exp is a float
+  if (kSame.count(function) && kFloats.count(a->dtype) && std::all_of(arguments.begin() + 1, arguments.end(), [&](const std::string& s) {
+        return !input_called(d, s) && !s.starts_with("dtype");
+      })) {
     out.shape = a->shape;
     return out;
   }
@@ -88,7 +90,8 @@ std::optional<TensorSpec> output_of(const PythonFunction& forward, const Definit
 }
 
 // What get_inputs returns, as tensors in order; the error names the line that cannot be read.
-Result<std::vector<PythonTensor>> tensors_of(const PythonFunction& f, const PythonConstants& constants, const fs::path& file) {
+Result<std::vector<PythonTensor>> tensors_of(const PythonFunction& f, PythonConstants constants, const fs::path& file) {
+  for (const std::string& parameter : f.parameters) constants.erase(parameter);
   std::map<std::string, PythonTensor> made;
   const auto unreadable = [&](const PythonLine& line) {
     return fail(
@@ -116,6 +119,7 @@ Result<std::vector<PythonTensor>> tensors_of(const PythonFunction& f, const Pyth
     const auto assigned = python_assignment(line);
     const auto tensor = assigned ? read(assigned->second) : std::nullopt;
     if (!tensor) return unreadable(line);
+    forget_bound(python_bindings(line), constants);
     made[assigned->first] = *tensor;
   }
   return fail(cannot_take(file, f.number, "get_inputs returns nothing that can be read", kByHand));

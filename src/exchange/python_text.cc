@@ -161,6 +161,17 @@ bool add_dims(const std::string& argument, const PythonConstants& constants, con
   return true;
 }
 
+// The arguments of .to(...): dtypes and devices; false: it may be either, or a tensor to be like.
+bool takes_dtype(const std::string& arguments, PythonTensor& tensor) {
+  for (const std::string& argument : split_top(arguments, ',')) {
+    if (argument == "\"\"" || argument == "device" || argument.starts_with("device=") || argument.starts_with("torch.device(")) continue;
+    const auto type = torch_dtype(argument.starts_with("dtype=") ? trim(argument.substr(6)) : argument);
+    if (!type) return false;
+    tensor.dtype = *type;
+  }
+  return true;
+}
+
 // What may follow the call without changing the shape: methods of a short list, or arithmetic with a number or a constant.
 bool keeps_shape(std::string rest, const PythonConstants& constants, PythonTensor& tensor) {
   static const std::set<std::string> kKeep = {"cuda", "cpu", "contiguous", "requires_grad_", "abs", "clone", "to"};
@@ -169,19 +180,12 @@ bool keeps_shape(std::string rest, const PythonConstants& constants, PythonTenso
     const std::size_t open = rest.find('(');
     if (open == std::string::npos) return false;
     const std::string method = rest.substr(1, open - 1);
-    int depth = 0;
-    std::size_t end = open;
-    for (; end < rest.size(); end++) {
-      if (rest[end] == '(') ++depth;
-      if (rest[end] == ')' && --depth == 0) break;
-    }
-    if (end >= rest.size()) return false;
+    const std::size_t end = python_closing(rest, open);
+    if (end == std::string::npos) return false;
     const std::string argument = trim(rest.substr(open + 1, end - open - 1));
-    if (const auto type = torch_dtype(method == "bfloat16" || method == "half" || method == "float" ? method
-                                      : method == "to"                                              ? argument
-                                                                                                    : ""))
-      tensor.dtype = *type;
-    else if (!kKeep.count(method))
+    if (method == "bfloat16" || method == "half" || method == "float")
+      tensor.dtype = *torch_dtype(method);
+    else if (!kKeep.count(method) || (method == "to" && !takes_dtype(argument, tensor)))
       return false;
     rest = trim(rest.substr(end + 1));
   }
@@ -192,6 +196,34 @@ bool keeps_shape(std::string rest, const PythonConstants& constants, PythonTenso
     return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == 'e' || c == '-';
   });
   return number || (plain_word(right) && constants.count(right) && !constants.at(right).tuple);
+}
+
+// Without the bodies of functions and classes, whose names are their own, and without what only a script does.
+std::vector<PythonLine> run_by_import(const std::vector<PythonLine>& lines) {
+  std::vector<PythonLine> out;
+  int margin = -1;  // of the head whose body is left out
+  for (const PythonLine& line : lines) {
+    if (margin >= 0 && line.indent > margin) continue;
+    const bool own = line.text.starts_with("def ") || line.text.starts_with("class ") || line.text.starts_with("async def ") ||
+                     line.text == "if __name__ == \"\":";
+    margin = own ? line.indent : -1;
+    out.push_back(line);
+  }
+  return out;
+}
+
+std::optional<PythonConstant> constant_of(const std::string& text, const PythonConstants& known) {
+  PythonConstant c;
+  if (const auto items = sequence_items(text); items && text.find(',') != std::string::npos) {
+    c.tuple = true;
+    for (const std::string& item : *items)
+      if (const auto v = whole_number(item, known)) c.values.push_back(*v);
+    return c.values.size() == items->size() && !c.values.empty() ? std::optional(c) : std::nullopt;
+  }
+  const auto v = whole_number(text, known);
+  if (!v) return {};
+  c.values.push_back(*v);
+  return c;
 }
 
 }  // namespace
@@ -225,21 +257,18 @@ std::optional<std::pair<std::string, std::string>> python_assignment(const Pytho
 
 PythonConstants python_constants(const std::vector<PythonLine>& lines) {
   PythonConstants out;
-  for (const PythonLine& line : lines) {
+  for (const PythonLine& line : run_by_import(lines)) {
     const auto assigned = line.indent == 0 ? python_assignment(line) : std::nullopt;
-    if (!assigned) continue;
-    PythonConstant c;
-    if (const auto items = sequence_items(assigned->second); items && assigned->second.find(',') != std::string::npos) {
-      c.tuple = true;
-      for (const std::string& item : *items)
-        if (const auto v = whole_number(item, out)) c.values.push_back(*v);
-      if (c.values.size() != items->size() || c.values.empty()) continue;
-    } else if (const auto v = whole_number(assigned->second, out)) {
-      c.values.push_back(*v);
-    } else {
-      continue;
-    }
-    out[assigned->first] = std::move(c);
+    auto c = assigned ? constant_of(assigned->second, out) : std::nullopt;
+    forget_bound(python_bindings(line), out);
+    if (c) out[assigned->first] = std::move(*c);
+  }
+  for (const PythonLine& line : lines) {  // functions that change what is not theirs, whenever they are called
+    PythonBindings bindings = python_bindings(line);
+    bindings.names.clear(), bindings.touched.clear();
+    if (line.text.starts_with("global ")) bindings.names = split_top(line.text.substr(7, line.text.find(';') - 7), ',');
+    bindings.everything &= line.indent > 0 && !line.text.starts_with("from ");
+    forget_bound(bindings, out);
   }
   return out;
 }
@@ -247,6 +276,7 @@ PythonConstants python_constants(const std::vector<PythonLine>& lines) {
 std::optional<PythonFunction> python_function(const std::vector<PythonLine>& lines, const std::string& name, const std::string& of_class) {
   bool inside = of_class.empty();
   int margin = 0;
+  std::optional<PythonFunction> found;  // of several the last counts, as in Python
   for (std::size_t i = 0; i < lines.size(); i++) {
     const PythonLine& line = lines[i];
     if (!of_class.empty() && line.indent == 0) {
@@ -258,25 +288,24 @@ std::optional<PythonFunction> python_function(const std::vector<PythonLine>& lin
     if (!inside) continue;
     if (margin < 0) margin = line.indent;
     const std::string head = "def " + name;
-    if (line.indent != margin || !line.text.starts_with(head)) continue;
-    const std::string rest = trim(line.text.substr(head.size()));
-    if (!rest.starts_with("(")) continue;
-    int depth = 0;
-    std::size_t end = 0;
-    for (; end < rest.size(); end++) {
-      if (rest[end] == '(' || rest[end] == '[') ++depth;
-      if ((rest[end] == ')' || rest[end] == ']') && --depth == 0) break;
+    const std::string rest = line.text.starts_with(head) ? trim(line.text.substr(head.size())) : "";
+    if (line.indent != margin) continue;
+    if (!rest.starts_with("(")) {
+      const std::vector<std::string> bound = python_bindings(line).names;
+      if (std::find(bound.begin(), bound.end(), name) != bound.end()) found.reset();  // get_inputs = other
+      continue;
     }
+    const std::size_t end = python_closing(rest, 0);
     PythonFunction f;
     f.number = line.number;
-    for (const std::string& parameter : split_top(rest.substr(1, end > 0 ? end - 1 : 0), ',')) {
+    for (const std::string& parameter : split_top(end == std::string::npos ? "" : rest.substr(1, end - 1), ',')) {
       const std::string word = trim(parameter.substr(0, parameter.find_first_of(":=")));
       if (plain_word(word)) f.parameters.push_back(word);
     }
     for (std::size_t j = i + 1; j < lines.size() && lines[j].indent > margin; j++) f.body.push_back(lines[j]);
-    return f;
+    found = std::move(f);
   }
-  return {};
+  return found;
 }
 
 std::optional<PythonTensor> python_tensor(const std::string& expression, const PythonConstants& constants,
@@ -287,13 +316,8 @@ std::optional<PythonTensor> python_tensor(const std::string& expression, const P
   if (open == std::string::npos) return {};
   const std::string maker = expression.substr(6, open - 6);
   if (!kMakers.count(maker)) return {};
-  int depth = 0;
-  std::size_t end = open;
-  for (; end < expression.size(); end++) {
-    if (expression[end] == '(' || expression[end] == '[') ++depth;
-    if ((expression[end] == ')' || expression[end] == ']') && --depth == 0) break;
-  }
-  if (end >= expression.size()) return {};
+  const std::size_t end = python_closing(expression, open);
+  if (end == std::string::npos) return {};
   PythonTensor tensor;
   if (maker == "randint") tensor.dtype = DType::i64;
   std::vector<std::string> positional;

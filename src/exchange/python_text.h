@@ -27,8 +27,18 @@ struct PythonConstant {
 using PythonConstants = std::map<std::string, PythonConstant>;
 
 std::vector<PythonLine> python_lines(const std::string& text);
-PythonConstants python_constants(const std::vector<PythonLine>&);  // NAME = whole numbers at the left margin
-// A function of the file, or of a class ("Model"); null when there is none.
+// NAME = whole numbers at the left margin. What may be given another value in a way that is not read here is left out.
+PythonConstants python_constants(const std::vector<PythonLine>&);
+// Names that a line may give another value, by whatever statement: rather too many than too few.
+struct PythonBindings {
+  std::vector<std::string> names;    // x = 1; x += 1; x, y = f(); for x in y; del x; import x; (x := 1)
+  std::vector<std::string> touched;  // changed in place: x[0] = 1; x.append(1)
+  bool everything = false;           // from x import *; exec("")
+};
+PythonBindings python_bindings(const PythonLine&);
+void forget_bound(const PythonBindings&, PythonConstants&);
+std::size_t python_closing(const std::string& text, std::size_t open);  // the bracket that closes the one at `open`; npos: none
+// The last function of the file, or of a class ("Model"); null when there is none.
 std::optional<PythonFunction> python_function(const std::vector<PythonLine>&, const std::string& name, const std::string& of_class = {});
 std::optional<std::pair<std::string, std::string>> python_assignment(const PythonLine&);  // x = ...; null for anything else
 std::vector<std::string> split_top(const std::string& text, char separator);              // outside brackets; trimmed

@@ -3,6 +3,7 @@
 #include "exchange/import.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <random>
@@ -196,6 +197,66 @@ TEST_F(Import, KernelBenchProblemsThatNeedPythonSayWhichLine) {
   EXPECT_TRUE(has(item.taken->missing, "the outputs: what forward returns"));
 }
 
+TEST_F(Import, KernelBenchShapesThatAreNotPlainAreNotTaken) {
+  const auto problem = [&](const std::string& forward, const std::string& before, const std::string& inputs, const std::string& head = "") {
+    return only(put("p.py", "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return " + forward +
+                                "\ndim = 1024\nbatch_size = 16\n" + before + "\ndef get_inputs(" + head + "):\n    return [" + inputs +
+                                "]\n"));
+  };
+  const std::string plain = "torch.rand(batch_size, dim)";
+  const ImportItem taken = problem("torch.softmax(x, dim=1)", "", plain);
+  EXPECT_NE(file_of(taken, "definition.json").find("\"out\""), std::string::npos);
+  for (const char* forward : {"torch.softmax(x, dim=1).sum(dim=1)", "torch.relu(x) + torch.relu(x)", "torch.relu(x)(x)",
+                              "torch.cumsum(x, dim=1, dtype=torch.int64)"}) {
+    const ImportItem item = problem(forward, "", plain);
+    EXPECT_NE(file_of(item, "IMPORT.md").find("the outputs: what forward returns"), std::string::npos) << forward;
+    EXPECT_EQ(file_of(item, "definition.json").find("\"out\""), std::string::npos) << forward;
+  }
+  const ImportItem integers = problem("torch.exp(x)", "", "torch.randint(0, 9, (batch_size, dim))");
+  EXPECT_NE(file_of(integers, "IMPORT.md").find("the outputs: what forward returns"), std::string::npos);
+  for (const char* before : {"dim *= 4", "batch_size = int(os.environ[\"B\"])", "dim, x = 8, 9"}) {
+    const ImportItem item = problem("torch.relu(x)", before, plain);
+    ASSERT_TRUE(item.refused) << before;
+    EXPECT_NE(item.refused->text().find("is not known without running it"), std::string::npos) << before;
+  }
+  EXPECT_TRUE(problem("torch.relu(x)", "", plain, "dim=3").refused);
+}
+
+TEST_F(Import, GpuModeShapesThatAreNotPlainAreNotTaken) {
+  put("mul/task.yml", kTask);
+  const auto missing = [&](const std::string& from, const std::string& to) {
+    std::string text = kReference;
+    text.replace(text.find(from), from.size(), to);
+    put("mul/reference.py", text);
+    const std::string page = file_of(only(m_folder->path() / "mul"), "IMPORT.md");
+    return page.find("the inputs: what generate_input makes") != std::string::npos;
+  };
+  const std::string at = "    gen = ";
+  EXPECT_FALSE(missing(at, at));
+  for (const char* line : {"m = m * 2", "m *= 2", "m, k = k, m", "if m > 3: m = 3", "if m > 3:\n        m = 3", "for m in x: pass",
+                           "with f() as m: pass", "print(m := 3)", "del m", "from x import m"})
+    EXPECT_TRUE(missing(at, "    " + std::string(line) + "\n" + at)) << line;
+  for (const char* line : {"a = a.T", "a, x = b, a", "a.t_()", "a.data = b", "if m > 3:\n        a = a.T"})
+    EXPECT_TRUE(missing("    return (a, b)", "    " + std::string(line) + "\n    return (a, b)")) << line;
+  for (const char* line : {"a.normal_()", "a[0] = 1", "print(a)"})
+    EXPECT_FALSE(missing("    return (a, b)", "    " + std::string(line) + "\n    return (a, b)")) << line;
+  // A constant of a parameter's name is not what is meant.
+  EXPECT_TRUE(missing("def generate_input(m: int, k: int, seed: int):\n    gen = torch.Generator(device=\"cuda\")\n    a = torch.empty((m",
+                      "m = 64\ndef generate_input(m: int, k: int, seed: int):\n    a = torch.empty((m * 2"));
+}
+
+TEST_F(Import, AGpuModeFolderIsNamedWhateverWayItIsWritten) {
+  put("task1/reference.py", kReference);
+  put("task1/task.yml", kTask);
+  const fs::path here = fs::current_path();
+  for (const char* way : {"task1", "task1/", "task1/.", "task1/../task1/task.yml", "task1/./task.yml"})
+    EXPECT_EQ(only(m_folder->path() / way).taken.value_or(ImportedOperator{}).name, "task1") << way;
+  fs::current_path(m_folder->path() / "task1");
+  EXPECT_EQ(only(".").taken.value_or(ImportedOperator{}).name, "task1");
+  EXPECT_EQ(only("task.yml").taken.value_or(ImportedOperator{}).name, "task1");
+  fs::current_path(here);
+}
+
 TEST_F(Import, GpuModeTasks) {
   put("product_py/reference.py", kReference);
   const ImportItem item = only(put("product_py/task.yml", kTask));
@@ -224,6 +285,14 @@ TEST_F(Import, WhatIsNoTaskSaysWhatIsKnown) {
   EXPECT_NE(says(put("a.txt", "text")).find("is no task"), std::string::npos);
   EXPECT_NE(says(put("a.json", "{\n\"a\": }")).find("a.json:2"), std::string::npos);
   EXPECT_NE(says(put("a.jsonl", kLines)).find("workloads"), std::string::npos);
+  for (const char* name : {"big.json", "big.py"}) {  // sparse
+    const fs::path big = put(name, "x");
+    fs::resize_file(big, (std::uintmax_t(64) << 20) + 1);
+    EXPECT_NE(says(big).find("has 67108865 bytes, more than the 64 MiB"), std::string::npos) << says(big);
+  }
+  const fs::path pipe = m_folder->path() / "pipe.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(says(pipe).find("neither a file nor a folder"), std::string::npos);
 }
 
 // Cut off and with bytes changed, every text is taken or refused.
@@ -255,6 +324,66 @@ TEST(PythonText, DeepBracketsAreNoStackOverflow) {
   EXPECT_FALSE(python_tensor("torch.rand(" + deep + std::string(200000, ')') + ")", {}, {}));
   python_constants(python_lines("N = " + deep + "1" + std::string(200000, ')')));
   (void)parse_task_yaml("a: " + std::string(200000, '{') + "\ntests:\n  - {a: " + std::string(200000, '[') + "}\n", "t");
+}
+
+// What a constant is after these lines; -1: not known.
+std::int64_t constant_after(const std::string& python) {
+  const PythonConstants constants = python_constants(python_lines(python));
+  const auto n = constants.find("N");
+  return n == constants.end() || n->second.tuple ? -1 : n->second.values.front();
+}
+
+TEST(PythonText, AConstantThatIsReboundOutOfSightIsNotKnown) {
+  for (const char* rebound : {"N *= 4",
+                              "N <<= 2",
+                              "N = int(\"3\")",
+                              "N, M = 8, 9",
+                              "(M, N) = 8, 9",
+                              "[N] = x",
+                              "M = N = f()",
+                              "M = 3; N = f()",
+                              "*N, M = x",
+                              "if x:\n    N = 3",
+                              "if x: N = 3",
+                              "for N in x: pass",
+                              "for M, N in x:\n    pass",
+                              "with f() as N:\n    pass",
+                              "print(N := 3)",
+                              "del N",
+                              "import N",
+                              "from x import N",
+                              "from x import M as N",
+                              "from x import *",
+                              "def N(): pass",
+                              "class N: pass",
+                              "try:\n    pass\nexcept E as N:\n    pass",
+                              "def f():\n    global M, N\n    N = 3",
+                              "exec(\"\")",
+                              "N: int = f()",
+                              "while x: N = 3",
+                              "N.x = 3"})
+    EXPECT_EQ(constant_after("N = 16\n" + std::string(rebound) + "\n"), -1) << rebound;
+  for (const char* kept :
+       {"assert N == 16", "M = f(N=3)", "x = f(N)", "def f(N):\n    N = 3", "class C:\n    N = 3", "print(N <= 3, N)",
+        "if __name__ == \"__main__\":\n    N = 3", "if N >= 3: pass", "def f(x=N): pass", "from x import M", "model.eval()", "x = N"})
+    EXPECT_EQ(constant_after("N = 16\n" + std::string(kept) + "\n"), 16) << kept;
+  EXPECT_EQ(constant_after("N = f()\nN = 4\n"), 4);
+  EXPECT_EQ(constant_after("from x import *\nN = 4\n"), 4);
+  for (const char* changed : {"S.append(3)", "S[0] = 3", "S += [3]"})
+    EXPECT_TRUE(python_constants(python_lines("S = [3, 4]\n" + std::string(changed))).empty()) << changed;
+}
+
+TEST(PythonText, AFunctionIsTheLastOfItsName) {
+  const std::string two = "def f(a): pass\ndef f(b): pass\n";
+  EXPECT_EQ(python_function(python_lines(two), "f")->parameters, std::vector<std::string>{"b"});
+  EXPECT_FALSE(python_function(python_lines(two + "f = g\n"), "f"));
+}
+
+TEST(PythonText, ADtypeThatIsNotKnownMakesNoTensor) {
+  EXPECT_EQ(python_tensor("torch.rand(3).to(device=x, dtype=torch.float16)", {}, {})->dtype, DType::f16);
+  EXPECT_EQ(python_tensor("torch.rand(3).to(\"\")", {}, {})->dtype, DType::f32);
+  EXPECT_FALSE(python_tensor("torch.rand(3).to(kind)", {}, {}));
+  EXPECT_FALSE(python_tensor("torch.rand(3).to(\"\", dtype=kind)", {}, {}));
 }
 
 // A folder of real definitions, when there is one.
