@@ -15,6 +15,7 @@ struct ExportRequest {
   KernelPackage package;
   Definition definition;
   TargetSpec target;
+  std::string name;        // of the launcher; empty: the operator's (export_name)
   std::string origin;      // one line for the generated files: "gen1 3f2a... of gemm_f32"
   std::string image;       // cuda: the cubin
   std::string build_line;  // cuda: how the cubin was made
@@ -25,7 +26,7 @@ struct ExportedFile {
 
 // Code::bad_input: a plan that does not parse or check; Code::unsupported: what a launcher cannot do, and why.
 Result<std::vector<ExportedFile>> export_cpp(const ExportRequest&);
-// The namespace below forge_export, and the stem of the files: the operator's name as an identifier.
+// Without a name given: the namespace below forge_export, and the stem of the files: the operator's name as an identifier.
 std::string export_name(const Definition&);
 
 }  // namespace forge

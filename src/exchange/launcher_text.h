@@ -16,6 +16,8 @@ struct LauncherParts {
   bool cuda = false;
 };
 
+bool is_header_macro(const std::string& name);   // of what a launcher includes: no tensor, axis or entry may have it
+bool is_launcher_name(const std::string& name);  // no launcher may have it: a namespace below forge_export, the stem of its files
 // The C++ type of an element for a caller: 16- and 8-bit floats are bit patterns.
 std::string element_type_text(DType);
 // `struct Arguments { ... };`

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "util/fs.h"
+#include "util/text.h"
 
 namespace forge {
 namespace {
@@ -148,6 +149,70 @@ TEST(CppExport, RefusesWithAReason) {
   clash.definition.inputs[0].shape = clash.definition.outputs[0].shape = {"Arguments"};
   clash.package.plan_text = "format = 1\ntarget = \"cpu:x86-64-avx2\"\n[[launch]]\nentry = \"a\"\ngrid = 1\n";
   EXPECT_NE(refused(clash).find("rename"), std::string::npos);
+}
+
+// The message of a refusal where a tensor, a constant axis, an entry or the launcher has this name.
+std::string with_name(const std::string& where, const std::string& name, ExportRequest* request = nullptr) {
+  const std::string entry = where == "entry" ? name : "a";
+  ExportRequest r = request_for("cpu:x86-64-avx2", fmt::format("[[launch]]\nentry = \"{}\"\ngrid = 1\n", entry));
+  if (where == "tensor") r.definition.inputs[0].name = name;
+  if (where == "axis") r.definition.axes[1].name = r.definition.inputs[0].shape[1] = r.definition.outputs[0].shape[1] = name;
+  if (where == "operator") r.definition.name = name;
+  if (where == "name") r.name = name;
+  if (request) *request = r;
+  const auto files = export_cpp(r);
+  return files ? "" : files.error().text();
+}
+
+TEST(CppExport, NamesThatDoNotCompileAreRefused) {
+  for (const char* name : {"EOF", "errno", "NULL", "INT32_MAX", "linux", "EINVAL", "SEEK_SET", "stdin", "__x", "_X"})
+    for (const char* where : {"tensor", "axis", "entry", "name", "operator"}) EXPECT_NE(with_name(where, name), "") << where << " " << name;
+  for (const char* name : {"std", "kernel", "forge_args", "stdint"}) {
+    EXPECT_NE(with_name("operator", name).find("--namespace"), std::string::npos) << name;
+    EXPECT_NE(with_name("name", name), "") << name;
+  }
+  EXPECT_NE(with_name("name", "no name"), "");
+  EXPECT_NE(with_name("name", "class"), "");
+  for (const char* name : {"E", "EPS", "K_MAX", "x__y", "std", "N", "_x"}) {
+    ExportRequest r;
+    EXPECT_EQ(with_name("tensor", name, &r), "") << name;
+    EXPECT_EQ(complaints(*export_cpp(r), "pair_sum.cc", "-std=c++17"), "") << name;
+  }
+}
+
+// Whatever is a macro where the launcher's own headers are included.
+TEST(CppExport, NoMacroOfItsHeadersIsExported) {
+  const auto folder = TempDir::make("cpp-export");
+  ASSERT_TRUE(folder);
+  const std::string at = folder->path().string();
+  const auto files = export_cpp(request_for("cpu:x86-64-avx2", kCpuPlan));
+  for (const ExportedFile& f : *files) ASSERT_TRUE(write_file_atomic(folder->path() / f.name, f.content));
+  ASSERT_EQ(std::system(fmt::format("cd {} && g++ -std=gnu++20 -pthread -dM -E pair_sum.cc >macros", at).c_str()), 0);
+  int asked = 0;
+  for (const std::string& line : split(read_file(at + "/macros").value_or(""), '\n')) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words.size() < 2 || !is_identifier(words[1])) continue;  // NAME(x) is one only where a ( follows
+    ++asked;
+    EXPECT_NE(with_name("tensor", words[1]), "") << words[1];
+  }
+  EXPECT_GT(asked, 1000);
+}
+
+TEST(CppExport, TwoOfOneOperatorLinkUnderTwoNames) {
+  const auto folder = TempDir::make("cpp-export");
+  ASSERT_TRUE(folder);
+  std::string line = "cd " + folder->path().string() + " && g++ -std=c++20 -shared -fPIC -pthread -o both.so";
+  for (const char* name : {"first_sum", "second_sum"}) {
+    ExportRequest r = request_for("cpu:x86-64-avx2", "[[launch]]\nentry = \"a\"\ngrid = 1\n");
+    r.name = name;
+    r.package.source += "extern \"C\" void a(const forge_args*, const forge_block*) {}\n";
+    const auto files = export_cpp(r);
+    ASSERT_TRUE(files) << files.error().text();
+    ASSERT_TRUE(make_dirs(folder->path() / name));
+    for (const ExportedFile& f : *files) ASSERT_TRUE(write_file_atomic(folder->path() / name / f.name, f.content));
+    line += fmt::format(" {0}/{0}.cc {0}/kernel.cpp", name);
+  }
+  EXPECT_EQ(std::system(line.c_str()), 0);
 }
 
 }  // namespace
