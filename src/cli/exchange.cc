@@ -12,6 +12,7 @@
 #include "exchange/import.h"
 #include "exchange/trace_solution.h"
 #include "gate/catalog.h"
+#include "util/scratch.h"
 #include "util/text.h"
 #include "vault/vault.h"
 
@@ -20,7 +21,7 @@ namespace forge {
 namespace {
 
 struct ExportFlags {
-  std::string what, as, to, op, author = "forge", name;
+  std::string what, as, to, op, author = "forge", name, space;
 };
 
 Error export_problem(Code code, std::string message, std::string file, std::string fix) {
@@ -78,28 +79,35 @@ Status want_empty(const fs::path& folder) {
   return {};
 }
 
+std::vector<std::pair<fs::path, std::string>> as_paths(const std::vector<ExportedFile>& files) {
+  std::vector<std::pair<fs::path, std::string>> out;
+  for (const ExportedFile& f : files) out.emplace_back(f.name, f.content);
+  return out;
+}
+
 int export_as_cpp(const Context& c, const ExportFlags& f) {
+  if (f.to == "-") return c.fail(export_problem(Code::bad_input, "standard output holds no folder", f.to, "name a new folder"));
   if (auto empty = want_empty(f.to); !empty) return c.fail(empty.error());
   auto request = find_kernel(c, f);
   if (!request) return c.fail(request.error());
+  request->name = f.space;
   if (request->target.family == "cuda")
     if (auto built = build_image(c, *request); !built) return c.fail(built.error());
   const auto files = export_cpp(*request);
   if (!files) return c.fail(files.error());
-  if (auto made = make_dirs(f.to); !made) return c.fail(made.error());
+  if (auto written = write_folder(f.to, as_paths(*files)); !written) return c.fail(written.error());
   Json j;
   j["kernel"] = request->origin, j["target"] = request->target.name, j["folder"] = f.to, j["files"] = Json::array();
-  for (const ExportedFile& file : *files) {
-    if (auto written = write_file_atomic(fs::path(f.to) / file.name, file.content); !written) return c.fail(written.error());
-    j["files"].push_back(file.name);
-  }
+  for (const ExportedFile& file : *files) j["files"].push_back(file.name);
   c.out(fmt::format("{}\n  written to {}; README.md there says how to build and call it", request->origin, f.to));
   return c.finish(dump(j));
 }
 
 int export_as_solution(const Context& c, const ExportFlags& f) {
   std::error_code ignored;
-  if (fs::exists(f.to, ignored)) return c.fail(export_problem(Code::bad_input, "exists already", f.to, "name a new file"));
+  const bool to_output = f.to == "-";
+  if (!f.space.empty()) return c.fail(export_problem(Code::bad_input, "--namespace is for --as cpp", {}, "a solution is named by --name"));
+  if (!to_output && fs::exists(f.to, ignored)) return c.fail(export_problem(Code::bad_input, "exists already", f.to, "name a new file"));
   auto request = find_kernel(c, f);
   if (!request) return c.fail(request.error());
   if (request->target.family == "cuda")
@@ -108,6 +116,10 @@ int export_as_solution(const Context& c, const ExportFlags& f) {
       f.name.empty() ? fmt::format("forge_{}_{}", export_name(request->definition), package_hash(request->package).substr(0, 12)) : f.name;
   const auto solution = export_trace_solution(*request, {.name = name, .author = f.author});
   if (!solution) return c.fail(solution.error());
+  if (to_output) {  // the document and nothing else, with --json or without
+    c.out(trim(*solution));
+    return c.finish(trim(*solution));
+  }
   if (auto written = write_file_atomic(f.to, *solution); !written) return c.fail(written.error());
   c.out(fmt::format("{}\n  as solution {} of {}: {}", request->origin, name, request->definition.name, f.to));
   return c.finish(dump(Json{{"kernel", request->origin}, {"target", request->target.name}, {"solution", name}, {"file", f.to}}));
@@ -126,9 +138,7 @@ Status write_operator(const ImportedOperator& op, const fs::path& to) {
   std::error_code ignored;
   if (fs::exists(folder, ignored))
     return fail(export_problem(Code::bad_input, "exists already", folder.string(), "remove it, or import to another folder: --to"));
-  FORGE_TRY(make_dirs(folder));
-  for (const ExportedFile& file : op.files) FORGE_TRY(write_file_atomic(folder / file.name, file.content));
-  return {};
+  return write_folder(folder, as_paths(op.files));
 }
 
 int import_from(const Context& c, const std::string& from, const std::string& to) {
@@ -174,10 +184,11 @@ void add_exchange(CLI::App& app, Action& action) {
       app.add_subcommand("export", "a kernel in a form that others use: C++ with a launcher of its own, or a FlashInfer-Trace solution");
   sub->add_option("what", f->what, "a sealed kernel (gen:ID, or the start of its id), or a package folder")->required();
   sub->add_option("--as", f->as, "cpp: a folder of C++; flashinfer-trace: one JSON file")->required();
-  sub->add_option("to", f->to, "the folder or file to write")->required();
+  sub->add_option("to", f->to, "the folder or file to write; flashinfer-trace: - for standard output")->required();
   sub->add_option("--operator", f->op, "of a package folder: its operator");
   sub->add_option("--author", f->author, "flashinfer-trace: the solution's author")->capture_default_str();
   sub->add_option("--name", f->name, "flashinfer-trace: the solution's name (default: operator and hash)");
+  sub->add_option("--namespace", f->space, "cpp: the launcher's namespace and files (default: the operator's name)");
   sub->footer(
       "Examples:\n  forge export gen:3f2a --as cpp softmax\n  forge export my_kernel --operator softmax_f32 --as cpp softmax\n  forge "
       "export gen:3f2a --as flashinfer-trace softmax.json");

@@ -10,6 +10,8 @@
 #include "cli/command.h"
 #include "core/json_io.h"
 #include "gate/gate.h"
+#include "util/scratch.h"
+#include "util/shell.h"
 
 namespace forge {
 
@@ -57,16 +59,17 @@ std::vector<std::string> steps_after(const Context& c, const fs::path& folder, c
   const std::string admission = fmt::format("selftest admission --operator {}", name);
   const fs::path operators = folder.parent_path(), data = operators.parent_path();
   if (fs::equivalent(data, c.paths.data, error) && fs::exists(data / "CMakeLists.txt", error))
-    return {fmt::format("cd {} && cmake --preset release && cmake --build --preset release", data.string()), "build/forge " + admission};
+    return {fmt::format("cd {} && cmake --preset release && cmake --build --preset release", shell_word(data.string())),
+            "build/forge " + admission};
   const fs::path tree = c.paths.data / "include";
-  const std::string include = fs::is_directory(tree, error) ? fmt::format(" -I {}", tree.string()) : "";
+  const std::string include = fs::is_directory(tree, error) ? " -I " + shell_word(tree.string()) : "";
   const std::string compile = fmt::format("g++ -std=c++20 -O3 -mavx2 -mfma -fopenmp -shared -fPIC{}", include);
   const fs::path plugins = data / "plugins" / name;
-  return {fmt::format("mkdir -p {}", plugins.string()),
-          fmt::format("{} {}/oracle.cc -o {}/oracle.so", compile, folder.string(), plugins.string()),
-          fmt::format("{} {}/experts/cpu/onednn.cc -o {}/expert-onednn.so -ldnnl  # from libdnnl-dev", compile, folder.string(),
-                      plugins.string()),
-          fmt::format("FORGE_DATA={} FORGE_PLUGINS={} forge {}", data.string(), plugins.parent_path().string(), admission)};
+  const auto at = [](const fs::path& path) { return shell_word(path.string()); };
+  return {"mkdir -p " + at(plugins), fmt::format("{} {} -o {}", compile, at(folder / "oracle.cc"), at(plugins / "oracle.so")),
+          fmt::format("{} {} -o {} -ldnnl  # from libdnnl-dev", compile, at(folder / "experts/cpu/onednn.cc"),
+                      at(plugins / "expert-onednn.so")),
+          fmt::format("FORGE_DATA={} FORGE_PLUGINS={} forge {}", at(data), at(plugins.parent_path()), admission)};
 }
 
 int new_operator(const Context& c, const std::string& name, const std::string& into) {
@@ -84,13 +87,12 @@ int new_operator(const Context& c, const std::string& name, const std::string& i
   const auto files = example_files(c.paths, name);
   if (!files) return c.fail(files.error());
   Json written = Json::array();
+  if (const Status done = write_folder(folder, *files); !done) {
+    Error e = done.error();
+    if (e.code != Code::disk_full) e.fix = "name a folder that you may write to: --into mine/operators";
+    return c.fail(e);
+  }
   for (const auto& [file, text] : *files) {
-    if (const Status made = make_dirs((folder / file).parent_path()); !made) {
-      Error e = made.error();
-      e.fix = "name a folder that you may write to: --into mine/operators";
-      return c.fail(e);
-    }
-    if (const Status done = write_file_atomic(folder / file, text); !done) return c.fail(done.error());
     written.push_back(file.string());
     c.out((folder / file).string());
   }

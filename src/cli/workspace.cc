@@ -9,6 +9,7 @@
 #include "core/json_io.h"
 #include "core/target.h"
 #include "model/model.h"
+#include "util/shell.h"
 #include "util/text.h"
 
 namespace forge {
@@ -90,8 +91,9 @@ int init(const Context& c, const std::string& wanted) {
     c.out(file.string());
   }
   const bool in_use = fs::equivalent(folder, c.paths.home, error);
-  c.out(in_use ? "Every key is there, commented out. Next: forge doctor"
-               : fmt::format("Every key is there, commented out. To work in this folder: export FORGE_HOME='{}'", folder.string()));
+  c.out(in_use
+            ? "Every key is there, commented out. Next: forge doctor"
+            : fmt::format("Every key is there, commented out. To work in this folder: export FORGE_HOME={}", shell_word(folder.string())));
   return c.finish(dump(Json{{"folder", folder.string()}, {"written", written}, {"in_use", in_use}}));
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -91,6 +92,34 @@ void drop_scratch(const fs::path& folder) {
   fs::remove_all(folder, ignored);  // nobody to tell
   std::lock_guard lock(held().mutex);
   held().locks.erase(folder);
+}
+
+static Status write_into(const fs::path& folder, const std::vector<std::pair<fs::path, std::string>>& files) {
+  FORGE_TRY(make_dirs(folder));
+  for (const auto& [file, content] : files) {
+    FORGE_TRY(make_dirs((folder / file).parent_path()));
+    FORGE_TRY(write_file_atomic(folder / file, content));
+  }
+  return {};
+}
+
+Status write_folder(const fs::path& wanted, const std::vector<std::pair<fs::path, std::string>>& files) {
+  std::error_code error;
+  fs::path folder = fs::absolute(wanted, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "out/"
+  if (fs::exists(fs::symlink_status(folder, error))) {        // perhaps somebody stands in it: filled in place
+    const Status written = write_into(folder, files);
+    if (!written)
+      for (const auto& [file, content] : files) fs::remove_all(folder / *file.begin(), error);
+    return written;
+  }
+  FORGE_TRY(make_dirs(folder.parent_path()));
+  FORGE_TRY_ASSIGN(const fs::path scratch, make_scratch(folder.parent_path(), ".forge-writing"));
+  const fs::path whole = scratch / "whole";  // the scratch folder itself is nobody else's to read
+  Status written = write_into(whole, files);
+  if (written && rename(whole.c_str(), folder.c_str()) != 0) written = fail_errno("cannot rename into place", folder.string(), errno);
+  drop_scratch(scratch);
+  return written;
 }
 
 }  // namespace forge

@@ -127,10 +127,16 @@ rm "$work/mine/models.toml"
 run 2 'config.toml' forge init "$work/mine"
 [[ ! -e "$work/mine/models.toml" ]] || fail "forge init writes half"
 cmp -s "$work/config.before" "$work/mine/config.toml" || fail "forge init overwrites"
+run 0 "export FORGE_HOME=" forge init "$work/it's mine"
+(eval "$(sed -n 's/.*\(export FORGE_HOME=\)/\1/p' "$work/out")" && [[ "$FORGE_HOME" == "$work/it's mine" ]]) || fail "what forge init prints is not what a shell reads"
 run 0 'forge doctor' env FORGE_HOME="$work/fresh" forge init
 
 # --- forge new operator: passes admission as it is
 run 0 'selftest admission --operator mine_f32' forge new operator mine_f32 --into "$work/data/operators"
+run 0 'mkdir -p' forge new operator other_f32 --into "$work/sp ace's/operators"
+# The commands are run as they are printed, up to the judge's own.
+(cd "$work" && bash -euo pipefail <(grep -E '^  (mkdir|g\+\+) ' "$work/out")) || fail "the commands after forge new operator"
+for file in oracle expert-onednn; do [[ -s "$work/sp ace's/plugins/other_f32/$file.so" ]] || fail "no $file.so"; done
 run 2 'exists already' forge new operator mine_f32 --into "$work/data/operators"
 run 2 'no name for an operator' forge new operator Mine-f32 --into "$work/data/operators"
 run 2 'a probe of the knowledge base' forge new operator stream_f32 --into "$work/data/operators"

@@ -57,6 +57,14 @@ run 2 'to is required' "$forge" export "$here/softmax" --operator gemm_f32 --as 
 # --- A FlashInfer-Trace solution ---------------------------------------------------------------------------------------------------
 run 0 'as solution forge_softmax_f32_' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
 run 2 'exists already' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
+"$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace - >"$work/solution.out"
+cmp "$work/solution.json" "$work/solution.out"
+(cd "$work" && run 2 'holds no folder' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp -)
+run 2 'is for --as cpp' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/none" --namespace mine
+run 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/named" --namespace mine
+grep -q 'namespace mine' "$work/named/mine.h"
+(cd "$work/named" && bash -euo pipefail <(readme_commands .))
+[[ ! -e "$work/-" && ! -e "$work/none" ]] || { echo "FAILED: a file was written that nobody asked for"; exit 1; }
 mkdir "$work/solution"
 python3 - "$work/solution.json" "$work/solution" <<'EOF'
 import json, sys

@@ -44,7 +44,7 @@ fill() {
 empty() { rm -f "$disk/fill"; }
 no_junk() {
   local half
-  half="$(find "$disk" "$work/data" \( -name '*.tmp[0-9]*' -o -name '.sealing*' -o -name 'forge-scratch-*' \))"
+  half="$(find "$disk" "$work/data" \( -name '*.tmp[0-9]*' -o -name '.sealing*' -o -name '.forge-writing*' -o -name 'forge-scratch-*' \))"
   [[ -z "$half" ]] || fail "half-written: $half"
 }
 full='[Nn]o space (is )?left'
@@ -122,6 +122,27 @@ FORGE_HOME="$work/home2" try 3 "$full" "$forge" kb retire row-resident
 try 3 "$full" "$forge" report last -o "$disk/report.html"
 try 3 "$full" "$forge" trace last -o "$disk/trace.json"
 try 3 "$full" "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/export"
+# Room for the first files, not for all: nothing of them is left to be in the way.
+cat >"$work/1_Relu.py" <<'EOF'
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.rand(16, 77)]
+EOF
+mkdir -p "$disk/exported" "$FORGE_DATA/docs/examples"
+cp -r "$root/docs/examples/scaled_add_f32" "$FORGE_DATA/docs/examples/"
+for room in 4 8 12; do
+  empty && fill $room
+  [[ $room -gt 8 ]] || try 3 "$full" "$forge" import "$work/1_Relu.py" --to "$disk"
+  try 3 "$full" "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/export"
+  try 3 "$full" "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/exported"
+  try 3 "$full" "$forge" new operator mine_f32 --into "$disk"
+  [[ ! -e "$disk/kernelbench_1_Relu" && ! -e "$disk/export" && ! -e "$disk/mine_f32" && -z "$(ls -A "$disk/exported")" ]] || fail "half a folder"
+  no_junk
+done
+empty && fill
 try 3 "$full" "$forge" runs --rebuild-index
 [[ "$was" == "$(evidence)" && "$(cat "$disk/report.html" "$disk/trace.json")" == $'old\nold' ]] || fail "an old file was changed"
 try 0 row-resident "$forge" kb list
@@ -130,6 +151,9 @@ no_junk
 try 0 '' "$forge" report last -o "$disk/report.html"
 try 0 '' "$forge" trace last -o "$disk/trace.json"
 try 0 '' "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/export"
+try 0 '' "$forge" export "$work/package" --operator softmax_f32 --as cpp "$disk/exported"
+try 0 '' "$forge" import "$work/1_Relu.py" --to "$disk"
+try 0 '' "$forge" new operator mine_f32 --into "$disk"
 try 0 softmax_f32 "$forge" runs --rebuild-index
 FORGE_HOME="$work/home2" try '0 1' row-resident "$forge" kb certify row-resident --target "$target" --replace
 no_junk

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "util/process.h"
 #include "util/random.h"
 #include "util/scratch.h"
+#include "util/shell.h"
 #include "util/text.h"
 
 namespace forge {
@@ -157,6 +159,41 @@ TEST(Process, NothingOfTheEnvironmentIsInherited) {
 }
 
 TEST(Process, AMissingProgramIsSaid) { EXPECT_EQ(run_process({.argv = {"no-such-program-x"}}).error().code, Code::not_found); }
+
+// The second file cannot be written: its folder is a file. Nothing is left, and another attempt is free to succeed.
+TEST(Scratch, AFolderIsWrittenWholeOrNotAtAll) {
+  const TempDir dir = std::move(*TempDir::make());
+  const fs::path in = dir.path() / "in", filled = dir.path() / "filled";
+  ASSERT_TRUE(make_dirs(in));
+  ASSERT_TRUE(make_dirs(filled));
+  for (const fs::path& folder : {in / "new", in / "new/", filled}) {
+    EXPECT_FALSE(write_folder(folder, {{"a/one", "1"}, {"two", "2"}, {"two/three", "3"}}));
+    EXPECT_TRUE(fs::is_empty(in) && fs::is_empty(filled)) << folder;
+    ASSERT_TRUE(write_folder(folder, {{"a/one", "1"}, {"two", "2"}}));
+    EXPECT_EQ(read_file(folder / "a/one").value_or("") + read_file(folder / "two").value_or(""), "12");
+    EXPECT_TRUE(fs::is_directory(folder));
+    if (folder != filled) {
+      EXPECT_EQ(std::distance(fs::directory_iterator(in), {}), 1);
+    }
+    for (const auto& entry : fs::directory_iterator(in)) fs::remove_all(entry);
+  }
+  struct stat as_made {};
+  ASSERT_TRUE(write_folder(in / "new", {{"one", "1"}}));
+  ASSERT_EQ(stat((in / "new").c_str(), &as_made), 0);
+  const mode_t mask = umask(0);
+  umask(mask);
+  EXPECT_EQ(as_made.st_mode & 0777, 0777 & ~mask);
+}
+
+TEST(Shell, AWordIsWhatItWas) {
+  EXPECT_EQ(shell_word("/a/b-c_1.d"), "/a/b-c_1.d");
+  for (const std::string text : {"", "sp ace", "it's", "''", "$HOME", "a;b", "~", "new\nline", "*", "\xc3\xa4", "\\", "#"}) {
+    const TempDir dir = std::move(*TempDir::make());
+    const std::string out = (dir.path() / "out").string();
+    ASSERT_EQ(std::system(("printf %s " + shell_word(text) + " >" + out).c_str()), 0) << text;
+    EXPECT_EQ(read_file(out).value_or("none"), text) << shell_word(text);
+  }
+}
 
 }  // namespace
 }  // namespace forge
