@@ -28,7 +28,8 @@ int list_runs(Context& c, bool rebuild) {
   Json document;
   document["runs"] = Json::array(), document["reasons"] = Json::object();
   for (const RunRow& r : *rows) {
-    table.push_back({r.id, r.operator_name, r.reference, r.state + (r.stop.empty() ? "" : " (" + r.stop + ")"),
+    const std::string& why = r.unreadable.empty() ? r.stop : r.unreadable;
+    table.push_back({r.id, r.operator_name, r.reference, r.state + (why.empty() ? "" : " (" + why + ")"),
                      fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}", r.best_speedup) : "-",
                      r.verdict});
     document["runs"].push_back({{"id", r.id},
@@ -42,7 +43,8 @@ int list_runs(Context& c, bool rebuild) {
                                 {"accepted", r.accepted},
                                 {"speedup", r.best_speedup},
                                 {"verdict", r.verdict},
-                                {"package", r.best_package}});
+                                {"package", r.best_package},
+                                {"unreadable", r.unreadable}});
   }
   if (table.empty())
     c.out("no run yet; start one with: forge run gemm_f32");

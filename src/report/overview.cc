@@ -62,7 +62,8 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
     rows.push_back({escape_html(r.operator_name.empty() ? split_run_id(r.id).first : r.operator_name), link_to_run(r.id),
                     fmt::format("<span class=\"{}\">{}</span>", state == "running" ? "good" : "", escape_html(state)),
                     fmt::format("{}/{}", r.accepted, r.candidates), r.best_speedup > 0 ? fmt::format("{:.3f}x", r.best_speedup) : "-",
-                    escape_html(r.verdict), escape_html(r.stop), when(r.started), escape_html(r.target), escape_html(r.reference)});
+                    escape_html(r.verdict), escape_html(r.unreadable.empty() ? r.stop : r.unreadable), when(r.started),
+                    escape_html(r.target), escape_html(r.reference)});
     o.facts["runs"].push_back({{"id", r.id},
                                {"operator", r.operator_name},
                                {"target", r.target},
@@ -73,7 +74,8 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
                                {"candidates", r.candidates},
                                {"accepted", r.accepted},
                                {"speedup", r.best_speedup},
-                               {"verdict", r.verdict}});
+                               {"verdict", r.verdict},
+                               {"unreadable", r.unreadable}});
   }
   for (const auto& [reason, n] : reasons) o.facts["reasons"][reason] = n;
   const std::string html =

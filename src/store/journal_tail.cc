@@ -25,7 +25,7 @@ JournalTail::~JournalTail() = default;
 
 Result<JournalTail::News> JournalTail::read() {
   Impl& t = *m_impl;
-  const Fd fd(open(t.file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(open(t.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd || fstat(fd.get(), &info) != 0) return fail_errno("cannot read", t.file.string(), errno);
   News news;

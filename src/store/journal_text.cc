@@ -235,7 +235,7 @@ Status parse_journal(const fs::path& file, std::string_view fresh, JournalText& 
 }
 
 Status scan_journal(const fs::path& file, JournalMark& from, const std::function<void(Event&)>& take) {
-  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe in its place is refused, not waited for
   if (!fd) return fail_errno("cannot read", file.string(), errno);
   constexpr std::size_t kBlock = 256 * 1024;  // stays in a core's cache
   std::string block;
@@ -259,7 +259,7 @@ bool stands_in(const JournalMark& mark, const fs::path& file) {
   if (mark.lines == 0) return mark.good_bytes == 0;
   const std::string end = mark.last_hash + "\"}\n";
   if (mark.good_bytes < end.size()) return false;
-  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::string there(end.size(), '\0');
   return fd && read_at(fd.get(), file, mark.good_bytes - end.size(), there) && there == end;
 }

@@ -183,6 +183,13 @@ struct Store::Impl {
   sqlite3* db = nullptr;
   ~Impl() { sqlite3_close(db); }
 
+  fs::path journal_of(const std::string& id) const { return home / "runs" / id / "journal.jsonl"; }
+  // Also where this user may not look: only what is certainly not there is no run.
+  bool has_journal(const std::string& id) const {
+    std::error_code why;
+    return fs::status(journal_of(id), why).type() != fs::file_type::not_found;
+  }
+
   // SQLite calls a full disk an I/O error wherever it is not a page of the database that does not fit.
   bool disk_is_full() const {
     const int code = sqlite3_errcode(db), system = sqlite3_system_errno(db);
@@ -211,9 +218,9 @@ struct Store::Impl {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return fail(sql_error("cannot write the index"));
     return {};
   }
-  // What the index says of a run, and what its journal says beyond that.
-  Result<Summary> read_run(const std::string& id) {
-    const fs::path file = home / "runs" / id / "journal.jsonl";
+  // What the index says of a run; read_on adds what its journal says beyond that.
+  Result<Summary> known_of(const std::string& id) {
+    const fs::path file = journal_of(id);
     std::error_code error;
     // Before it is read: what comes meanwhile is for the next time.
     const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
@@ -222,8 +229,10 @@ struct Store::Impl {
     FORGE_TRY(exec("COMMIT"));
     if (!stands_in(s.mark, file)) s = nothing_read(id);
     s.journal_bytes = bytes;
-    FORGE_TRY(scan_journal(file, s.mark, [&](const Event& e) { s.add(e); }));
     return s;
+  }
+  Status read_on(Summary& s) const {
+    return scan_journal(journal_of(s.row.id), s.mark, [&](const Event& e) { s.add(e); });
   }
   Status write(const std::vector<Summary>& all) {
     FORGE_TRY(exec("BEGIN IMMEDIATE"));
@@ -316,14 +325,15 @@ Result<std::string> Store::resolve_run(const std::string& prefix) const {
   if (prefix == "last")
     if (const auto noted = read_file(m_impl->home / kLastRun)) {
       const std::string id = trim(*noted);
-      std::error_code gone;
-      if (!id.empty() && id.find('/') == std::string::npos && fs::exists(run_dir(id) / "journal.jsonl", gone)) return id;
+      if (!id.empty() && id.find('/') == std::string::npos && m_impl->has_journal(id)) return id;
     }
   std::vector<std::pair<fs::file_time_type, std::string>> matches;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {
+  fs::directory_iterator listed(m_impl->home / "runs", error);
+  if (error) return fail_errno("cannot list the runs", (m_impl->home / "runs").string(), error.value());
+  for (const auto& entry : listed) {
     const std::string id = entry.path().filename();
-    if (!fs::exists(entry.path() / "journal.jsonl", error)) continue;
+    if (!m_impl->has_journal(id)) continue;
     if (id == prefix) return id;
     if (prefix == "last" || id.starts_with(prefix)) matches.emplace_back(fs::last_write_time(entry.path() / "journal.jsonl", error), id);
   }
@@ -362,7 +372,8 @@ Result<std::string> Store::get_artifact(const std::string& sha) const {
 }
 
 Status Store::index_run(const std::string& id) {
-  FORGE_TRY_ASSIGN(const Summary read, m_impl->read_run(id));
+  FORGE_TRY_ASSIGN(Summary read, m_impl->known_of(id));
+  FORGE_TRY(m_impl->read_on(read));
   return m_impl->write({read});
 }
 
@@ -381,20 +392,25 @@ Result<std::vector<RunRow>> Store::runs() const {
   Impl& impl = *m_impl;
   Status done;
   std::vector<Summary> news;  // written together: a transaction a run takes longer than reading a short one
+  std::map<std::string, std::string> unreadable;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(m_impl->home / "runs", error)) {
-    const fs::path file = entry.path() / "journal.jsonl";
-    if (!fs::exists(file, error)) continue;
+  fs::directory_iterator listed(m_impl->home / "runs", error);
+  if (error) return fail_errno("cannot list the runs", (m_impl->home / "runs").string(), error.value());
+  for (const auto& entry : listed) {
     const std::string id = entry.path().filename();
+    if (!impl.has_journal(id)) continue;
     const auto found = indexed.find(id);
-    if (found != indexed.end() && found->second == static_cast<std::int64_t>(fs::file_size(file, error))) continue;
-    // A damaged journal must not hide the other runs; `forge show` says what is wrong with it.
-    const auto read = impl.read_run(id);
-    if (read) news.push_back(*read);
-    if (!read && read.error().code != Code::bad_input) {
-      done = fail(read.error());
+    if (found != indexed.end() && found->second == static_cast<std::int64_t>(fs::file_size(impl.journal_of(id), error))) continue;
+    auto s = impl.known_of(id);
+    if (!s) {
+      done = fail(s.error());
       break;
     }
+    // One journal, damaged or of somebody else, must not hide the other runs; `forge show` says more of it.
+    if (const Status read = impl.read_on(*s))
+      news.push_back(std::move(*s));
+    else if (read.error().code != Code::not_found)  // deleted since it was listed
+      unreadable[id] = read.error().message;
   }
   if (done && !news.empty()) done = impl.write(news);
   if (!done && done.error().code == Code::disk_full && *sqlite3_db_filename(impl.db, "main")) {
@@ -408,7 +424,16 @@ Result<std::vector<RunRow>> Store::runs() const {
           "started DESC, id");
   while (q.row()) {
     RunRow r = read_row(q);
-    if (!fs::exists(run_dir(r.id) / "journal.jsonl", error)) continue;
+    if (!impl.has_journal(r.id)) continue;
+    if (const auto at = unreadable.find(r.id); at != unreadable.end()) {
+      r.state = "unreadable", r.unreadable = at->second;  // the rest is what was read of it before
+      unreadable.erase(at);
+    }
+    out.push_back(std::move(r));
+  }
+  for (const auto& [id, why] : unreadable) {
+    RunRow r = nothing_read(id).row;
+    r.state = "unreadable", r.unreadable = why;
     out.push_back(std::move(r));
   }
   return out;

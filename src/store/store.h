@@ -14,10 +14,11 @@
 namespace forge {
 
 struct RunRow {
-  std::string id, operator_name, target, reference, started, state, stop;  // state: running, finished, interrupted
+  std::string id, operator_name, target, reference, started, state, stop;  // state: running, finished, interrupted, unreadable
   int candidates = 0, accepted = 0;
   double best_speedup = 0;  // of the confirmed result; 0: none
   std::string verdict, best_package;
+  std::string unreadable;  // why its journal cannot be read; the rest is then what was read before, if anything
 };
 
 class Store {
@@ -40,7 +41,7 @@ class Store {
 
   Status index_run(const std::string& id);   // reads that run's journal into SQLite
   Status rebuild_index();                    // all of them, from nothing
-  Result<std::vector<RunRow>> runs() const;  // newest first; indexes what is not indexed yet
+  Result<std::vector<RunRow>> runs() const;  // newest first; indexes what is not indexed yet. What was never readable comes last
   // How often each gate reason was given, over all runs or one.
   Result<std::vector<std::pair<std::string, std::int64_t>>> reason_counts(const std::optional<std::string>& run) const;
 

@@ -66,7 +66,10 @@ tl::unexpected<Error> fail_errno(const std::string& what, const std::string& fil
     case EACCES:
     case EPERM:
       e.code = Code::io;
-      e.fix = "make it writable, or set FORGE_HOME to a folder that is";
+      if (what.starts_with("cannot read") || what.starts_with("cannot list"))
+        e.fix = "let this user read it";
+      else
+        e.fix = "make it writable, or set FORGE_HOME to a folder that is";
       break;
     default:
       e.code = Code::io;

@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +200,58 @@ TEST_F(StoreTest, ReasonsOfDeletedRunsDoNotCount) {
   ASSERT_EQ(counts->size(), 2u);
   for (const auto& [reason, n] : *counts) EXPECT_EQ(n, 1) << reason;
   EXPECT_TRUE(s.reason_counts("b")->empty());
+}
+
+TEST_F(StoreTest, OneRunThatCannotBeReadHidesNoOther) {
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  const fs::path runs = dir.path() / "runs";
+  fs::create_directories(runs / "folder" / "journal.jsonl");
+  fs::create_directories(runs / "pipe");
+  ASSERT_EQ(mkfifo((runs / "pipe" / "journal.jsonl").c_str(), 0600), 0);  // nobody writes: who waits for it waits for ever
+  fs::create_directories(runs / "loop");
+  fs::create_symlink("journal.jsonl", runs / "loop" / "journal.jsonl");
+  fs::create_directories(runs / "empty");  // no journal: no run
+  const auto rows = s.runs();
+  ASSERT_TRUE(rows) << rows.error().text();
+  ASSERT_EQ(rows->size(), 4u);
+  EXPECT_EQ(rows->front().id, "a");
+  for (std::size_t i = 1; i < rows->size(); ++i) {
+    EXPECT_EQ((*rows)[i].state, "unreadable") << (*rows)[i].id;
+    EXPECT_NE((*rows)[i].unreadable, "") << (*rows)[i].id;
+  }
+  EXPECT_EQ(s.reason_counts(std::nullopt)->size(), 2u);
+  EXPECT_FALSE(s.index_run("folder"));
+  EXPECT_EQ(*s.resolve_run("loop"), "loop") << "found, so that what is wrong with it can be said";
+}
+
+TEST_F(StoreTest, AJournalOfSomebodyElseHidesNoOtherRun) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user for a moment";
+  Store s = std::move(*Store::open(dir.path()));
+  write_run("a", true);
+  write_run("b", false);
+  write_run("c", false);
+  const auto open_to_others = [](const fs::path& p) {
+    fs::permissions(p, fs::perms(0055), fs::perm_options::add);  // the group too: it stays the same
+  };
+  open_to_others(dir.path());
+  for (const auto& entry : fs::recursive_directory_iterator(dir.path())) open_to_others(entry.path());
+  fs::permissions(dir.path() / "runs" / "b" / "journal.jsonl", fs::perms::owner_read);
+  fs::permissions(dir.path() / "runs" / "c", fs::perms::owner_all);
+  ASSERT_EQ(seteuid(65534), 0);
+  const auto rows = s.runs();
+  ASSERT_EQ(seteuid(0), 0);
+  ASSERT_TRUE(rows) << rows.error().text();
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ(rows->front().id, "a");
+  for (const std::size_t i : {1, 2}) EXPECT_NE((*rows)[i].unreadable.find("Permission denied"), std::string::npos) << (*rows)[i].id;
+  EXPECT_EQ(s.runs()->back().state, "interrupted") << "it can be read now";
+}
+
+TEST_F(StoreTest, ARunsFolderThatIsGoneIsNoFolderWithoutRuns) {
+  Store s = std::move(*Store::open(dir.path()));
+  fs::remove_all(dir.path() / "runs");
+  EXPECT_EQ(s.runs().error().code, Code::not_found);
 }
 
 TEST_F(StoreTest, AHomeThatCannotBeMadeIsSaid) {

@@ -72,6 +72,11 @@ TEST(Files, AtomicWriteReplacesWhole) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 1);
 }
 
+TEST(Files, WhatMayNotBeReadIsNotToBeMadeWritable) {
+  EXPECT_EQ(fail_errno("cannot read", "a", EACCES).value().text(), "a: cannot read: Permission denied (let this user read it)");
+  EXPECT_NE(fail_errno("cannot write", "a", EACCES).value().fix.find("make it writable"), std::string::npos);
+}
+
 TEST(Files, AFullDiskLeavesTheOldFile) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP();
   auto r = write_file_atomic("/dev/full/x", "y");
