@@ -38,6 +38,14 @@ std::string seal_version(Json&& j) {
 }  // namespace
 
 struct Site::Impl {
+  // The state folder may be moved away, or its disk unmounted, while this serves it: that is no folder without runs.
+  Status state_is_there() const {
+    std::error_code error;
+    const fs::path runs = paths.home / "runs";
+    if (fs::is_directory(runs, error)) return {};
+    return fail(Code::io, runs.string() + " is not there any more", "put it back, or start forge serve again with another FORGE_HOME");
+  }
+
   // A run that somebody looks at, read on from where the last answer ended.
   struct WatchedRun {
     std::string id;
@@ -140,6 +148,7 @@ WebReply Site::answer(const WebRequest& asked) {
   if (path == "/style.css") return {.type = "text/css; charset=utf-8", .body = page_style() + live_style()};
   if (path == "/chart.js") return {.type = "text/javascript; charset=utf-8", .body = m_impl->chart_js + chart_code()};
   if (path == "/live.js") return {.type = "text/javascript; charset=utf-8", .body = live_code()};
+  if (const Status there = m_impl->state_is_there(); !there) return refuse(503, there.error().text(), path.starts_with("/api/"));
   if (path == "/") return m_impl->page("runs", path, false);
   for (const std::string what : {"runs", "lineages", "knowledge"}) {
     if (path == "/api/" + what) return m_impl->page(what, path, true);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "util/fs.h"
 #include "util/hash.h"
@@ -23,6 +24,9 @@ namespace forge {
 namespace {
 
 constexpr unsigned kConnections = 64;
+// From so many on, each new one ends the one of which a request was awaited longest. A limit by address would not help: on loopback all
+// have the same one.
+constexpr std::size_t kComfortable = 48;
 constexpr unsigned kIdleSeconds = 30;  // a client that says nothing for so long is let go
 
 struct Microhttpd {
@@ -34,6 +38,7 @@ struct Microhttpd {
   decltype(&::MHD_add_response_header) header = nullptr;
   decltype(&::MHD_queue_response) queue = nullptr;
   decltype(&::MHD_destroy_response) destroy = nullptr;
+  decltype(&::MHD_get_connection_info) info = nullptr;
   bool ready = false;
 };
 
@@ -49,6 +54,7 @@ const Microhttpd& microhttpd() {
     library.find(m.header, "MHD_add_response_header");
     library.find(m.queue, "MHD_queue_response");
     library.find(m.destroy, "MHD_destroy_response");
+    library.find(m.info, "MHD_get_connection_info");
     m.ready = library.whole();
     return m;
   }();
@@ -92,6 +98,12 @@ struct WebServer::Impl {
   int port = 0;
   Handler handler;
   MHD_Daemon* daemon = nullptr;
+  struct Client {
+    MHD_Connection* connection;
+    int fd;
+    bool awaited;  // its request is not whole yet, or none came since the last answer
+  };
+  std::vector<Client> clients;  // the one heard of last is last
   ~Impl() {
     if (daemon) microhttpd().stop(daemon);
   }
@@ -108,9 +120,36 @@ struct WebServer::Impl {
     return r;
   }
 
+  static void on_connection(void* self, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode what) {
+    auto& clients = static_cast<Impl*>(self)->clients;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+      std::erase_if(clients, [&](const Client& c) { return c.connection == connection; });
+      return;
+    }
+    if (clients.size() >= kComfortable) {
+      const auto oldest = std::ranges::find(clients, true, &Client::awaited);
+      if (oldest != clients.end()) {
+        shutdown(oldest->fd, SHUT_RDWR);  // libmicrohttpd then sees the end of it, and closes it
+        oldest->awaited = false;
+      }
+    }
+    const MHD_ConnectionInfo* info = microhttpd().info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info) clients.push_back({.connection = connection, .fd = info->connect_fd, .awaited = true});
+  }
+  void heard_of(MHD_Connection* connection, bool awaited) {
+    const auto it = std::ranges::find(clients, connection, &Client::connection);
+    if (it == clients.end()) return;
+    it->awaited = awaited;
+    std::rotate(it, it + 1, clients.end());
+  }
+  static void on_answered(void* self, MHD_Connection* connection, void**, MHD_RequestTerminationCode) {
+    static_cast<Impl*>(self)->heard_of(connection, true);
+  }
+
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method, const char*, const char*,
                                std::size_t* upload, void**) {
     const Microhttpd& m = microhttpd();
+    static_cast<Impl*>(self)->heard_of(connection, false);
     *upload = 0;
     AskedHeaders h;
     m.values(connection, MHD_HEADER_KIND, take_header, &h);
@@ -185,8 +224,10 @@ Result<WebServer> WebServer::listen(const std::string& address, int port, Handle
   FORGE_TRY_ASSIGN(Bound bound, bind_to(impl->address, port));
   impl->port = bound.port;
   signal(SIGPIPE, SIG_IGN);  // a client that went away is not our end
-  impl->daemon = m.start(MHD_USE_EPOLL, 0, nullptr, nullptr, &Impl::on_request, impl.get(), MHD_OPTION_LISTEN_SOCKET, bound.fd.get(),
-                         MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
+  impl->daemon =
+      m.start(MHD_USE_EPOLL, 0, nullptr, nullptr, &Impl::on_request, impl.get(), MHD_OPTION_LISTEN_SOCKET, bound.fd.get(),
+              MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_NOTIFY_CONNECTION,
+              &Impl::on_connection, impl.get(), MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_answered, impl.get(), MHD_OPTION_END);
   if (!impl->daemon) return fail(Code::internal, "libmicrohttpd did not start");
   bound.fd.release();  // the daemon closes it
   return WebServer(std::move(impl));

@@ -37,10 +37,7 @@ Result<Generation> read_sealed(const fs::path& folder) {
 
 }  // namespace
 
-Result<Vault> Vault::open(const fs::path& home) {
-  FORGE_TRY(make_dirs(home / "vault"));
-  return Vault(home / "vault");
-}
+Result<Vault> Vault::open(const fs::path& home) { return Vault(home / "vault"); }
 
 Result<std::optional<Generation>> Vault::sealed(const std::string& operator_name, const std::string& target, const std::string& id) const {
   const fs::path folder = m_root / operator_name / target_folder(target) / id;
@@ -98,7 +95,9 @@ Result<std::optional<Generation>> Vault::promoted(const std::string& operator_na
 Result<std::vector<Generation>> Vault::all() const {
   std::vector<Generation> out;
   std::error_code error;
-  for (const auto& op : fs::directory_iterator(m_root, error))
+  fs::directory_iterator operators(m_root, error);
+  if (error && error != std::errc::no_such_file_or_directory) return fail_errno("cannot list the vault", m_root.string(), error.value());
+  for (const auto& op : operators)
     for (const auto& target : fs::directory_iterator(op.path(), error))
       for (const auto& entry : fs::directory_iterator(target.path(), error)) {
         if (!fs::exists(entry.path() / "record.json", error) || entry.path().filename().string().starts_with(".")) continue;

@@ -13,7 +13,7 @@ namespace forge {
 
 class Vault {
  public:
-  static Result<Vault> open(const fs::path& home);
+  static Result<Vault> open(const fs::path& home);  // makes no folder: the first kernel that is sealed does
   // Returns what is in the vault then: a record is never replaced, so of a kernel that is sealed already that is the earlier one.
   Result<Generation> seal(const Generation&);
   Result<std::optional<Generation>> sealed(const std::string& operator_name, const std::string& target, const std::string& id) const;

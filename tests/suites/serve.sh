@@ -137,6 +137,23 @@ else
   echo "serve: no chromium here; the page was not run in a browser"
 fi
 
+# A journal that cannot be read hides no other run; a state folder that went away is said, and not made anew.
+mkdir -p "$FORGE_HOME/runs/odd/journal.jsonl"
+get 200 /api/runs
+jq -e '[.runs[] | .state] | sort == ["finished", "unreadable"]' "$work/body" >/dev/null || fail "one run of two cannot be read"
+get 200 /
+says 'unreadable'
+rm -r "$FORGE_HOME/runs/odd"
+mv "$FORGE_HOME" "$work/away"
+for path in / /lineages /api/runs /api/lineages /api/run/last; do
+  get 503 "$path"
+  says 'runs is not there any more'
+done
+[[ ! -e "$FORGE_HOME" ]] || fail "looking made a state folder"
+mv "$work/away" "$FORGE_HOME"
+get 200 /api/runs
+says "$id"
+
 # The same journal growing by bytes: a torn last line shows nothing of itself, and comes when it is whole.
 mkdir "$FORGE_HOME/runs/copy"
 journal="$FORGE_HOME/runs/$id/journal.jsonl" copy="$FORGE_HOME/runs/copy/journal.jsonl"
@@ -170,6 +187,16 @@ exec 7<>"/dev/tcp/127.0.0.1/$port" 8<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET / HTTP/1.1\r\nHost: local' >&7
 get 200 /
 exec 7>&- 8>&-
+# More of them than it has connections for, each with half a header: whoever asks properly is still answered.
+halves=()
+for _ in $(seq 80); do
+  exec {half}<>"/dev/tcp/127.0.0.1/$port"
+  printf 'GET / HTTP/1.1\r\nHost: local' >&"$half"
+  halves+=("$half")
+done
+for path in / /api/runs /chart.js; do get 200 "$path"; done
+for half in "${halves[@]}"; do exec {half}>&-; done
+get 200 /
 kill -0 "$server" || fail "the server died with its client"
 
 # Ctrl-C and SIGTERM stop it, with clients connected; the port is free at once.

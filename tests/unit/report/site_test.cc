@@ -140,9 +140,42 @@ TEST_F(SiteTest, ADamagedJournalIsSaidAndTheOtherRunsStay) {
   EXPECT_EQ(r.status, 409);
   EXPECT_NE(r.body.find("damaged"), std::string::npos) << r.body;
   const Json all = json(site, "/api/runs");
-  ASSERT_EQ(all["runs"].size(), 1u);
+  ASSERT_EQ(all["runs"].size(), 2u);
   EXPECT_EQ(all["runs"][0]["id"], "r1");
   EXPECT_EQ(all["runs"][0]["state"], "running");
+  EXPECT_EQ(all["runs"][1]["id"], "bad");
+  EXPECT_EQ(all["runs"][1]["state"], "unreadable");
+}
+
+TEST_F(SiteTest, AJournalThatIsAFolderIsSaidAndTheOtherRunsStay) {
+  ASSERT_TRUE(make_dirs(run_folder("bad") / "journal.jsonl"));
+  Site site = open();
+  const Json all = json(site, "/api/runs");
+  ASSERT_EQ(all["runs"].size(), 2u);
+  EXPECT_EQ(all["runs"][1]["state"], "unreadable");
+  EXPECT_NE(all["runs"][1]["unreadable"].get<std::string>().find("cannot read"), std::string::npos);
+  EXPECT_NE(get(site, "/").body.find("unreadable"), std::string::npos);
+}
+
+TEST_F(SiteTest, LookingMakesNothing) {
+  Site site = open();
+  fs::remove_all(m_home.path() / "vault");
+  EXPECT_EQ(get(site, "/lineages").status, 200);
+  EXPECT_FALSE(fs::exists(m_home.path() / "vault"));
+}
+
+TEST_F(SiteTest, AStateFolderThatWentAwayIsSaidAndComesBack) {
+  Site site = open();
+  const fs::path away = m_home.path().string() + ".away";
+  fs::rename(m_home.path(), away);
+  for (const char* path : {"/", "/api/runs", "/lineages", "/api/knowledge", "/api/run/r1"}) {
+    const WebReply r = get(site, path);
+    EXPECT_EQ(r.status, 503) << path;
+    EXPECT_NE(r.body.find((m_home.path() / "runs").string()), std::string::npos) << path << ": " << r.body;
+  }
+  EXPECT_FALSE(fs::exists(m_home.path()));
+  fs::rename(away, m_home.path());
+  EXPECT_EQ(json(site, "/api/runs")["runs"].size(), 1u);
 }
 
 TEST_F(SiteTest, ARunKilledAtOnceIsListedByItsName) {

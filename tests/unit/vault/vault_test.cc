@@ -39,5 +39,24 @@ TEST(Vault, OfAKernelThatIsSealedTheEarlierRecordStays) {
   EXPECT_FALSE(*vault->sealed(first.operator_name, "cpu:x86-64-avx512", first.id));  // another target is another kernel
 }
 
+TEST(Vault, WhoOnlyLooksMakesNothing) {
+  const auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  const auto vault = Vault::open(folder->path() / "home");
+  ASSERT_TRUE(vault);
+  EXPECT_TRUE(vault->all()->empty());
+  EXPECT_FALSE(*vault->promoted("softmax_f32", "cpu:x86-64-avx2"));
+  EXPECT_FALSE(fs::exists(folder->path() / "home"));
+}
+
+TEST(Vault, WhatCannotBeListedIsNoEmptyVault) {
+  const auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(write_file_atomic(folder->path() / "vault", "a file"));  // fails for root too
+  const auto all = Vault::open(folder->path())->all();
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().code, Code::io);
+}
+
 }  // namespace
 }  // namespace forge
