@@ -22,10 +22,22 @@ done
 "$forge" operators | grep -q unusable && fail "an operator without its plugin"
 [[ "$("$forge" kb list | wc -l)" -gt 10 ]] || fail "no knowledge"
 for file in share/man/man1/forge.1 share/bash-completion/completions/forge share/zsh/vendor-completions/_forge share/doc/forgekernel/copyright \
-  share/doc/forgekernel/cli.md share/forge/include/forge/oracle.h; do
+  share/doc/forgekernel/docs/cli.md share/forge/include/forge/oracle.h; do
   [[ -s "$work/usr/$file" ]] || fail "$file is not installed"
 done
 cmp "$work/usr/share/man/man1/forge.1" <("$forge" man) || fail "the installed page is another program's"
+# links FOLDER: every relative link of a page in it leads to something
+links() {
+  local page link found=0
+  while IFS= read -r page; do
+    while IFS= read -r link; do
+      found=$((found + 1))
+      [[ -e "$(dirname "$page")/$link" ]] || fail "$page links to $link, which is not there"
+    done < <(grep -oE '\]\([^) ]+\)' "$page" | sed -E 's/^\]\(//; s/[#)].*//' | grep -vE '^([a-z]+:|$)')
+  done < <(find "$1" -name '*.md' -not -path '*/build*')
+  [[ $found -gt 40 ]] || fail "only $found links below $1: are the pages there?"
+}
+links "$work/usr/share/doc/forgekernel"
 grep -rIl "$build" "$work/usr" && fail "these name the build folder"
 readelf -d "$forge" "$work/usr/lib/forge/forge-runner" | grep -E 'R(UN)?PATH' && fail "the programs look for libraries where they were built"
 
