@@ -31,7 +31,7 @@ std::string words_for(const std::string& name) {
       {"from", "files"},
       {"to", "files"},
       {"--to", "files"},
-      {"what", "files"},
+      {"what", "kernels"},
       {"--output", "files"},
       {"--beside", "files"},
       {"--socket", "files"},

@@ -16,7 +16,7 @@ struct CommandOption {
   bool positional = false, required = false, takes_value = false;
   bool many = false;                 // a positional that takes all that follow, or an option that may stand several times
   std::vector<std::string> choices;  // where only these are taken
-  std::string words;                 // else which of completion_words() fit, or "files"; empty: neither
+  std::string words;                 // else which of completion_words() fit, "files", or "kernels": generations and files; empty: none
 };
 
 struct CommandNode {

@@ -47,7 +47,8 @@ std::vector<std::string> generation_words(const Paths& p) {
   std::vector<std::string> words;
   for (const std::string& op : folder_names(p.home / "vault"))
     for (const std::string& target : folder_names(p.home / "vault" / op))
-      for (std::string& id : folder_names(p.home / "vault" / op / target)) words.push_back(std::move(id));
+      for (std::string& id : folder_names(p.home / "vault" / op / target))
+        if (!id.starts_with(".")) words.push_back(std::move(id));  // not what is just being sealed
   return words;
 }
 

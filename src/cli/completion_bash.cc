@@ -75,7 +75,10 @@ _forge() {
     _forge_kind "$path" "${current%%=*}"
     current=${current#*=}
   elif [[ $current == -* ]]; then
-    kind="=$options $global"
+    kind="=$options"
+    for word in $global; do
+      if [[ " $options " != *" $word "* ]]; then kind+=" $word"; fi
+    done
   elif [[ -n $commands ]]; then
     kind="=$commands"
   else
@@ -85,6 +88,13 @@ _forge() {
   case $kind in
     '' | none) return ;;
     files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    kernels)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      kind=generations
+      [[ $current == gen:* ]] && kind=references ;;
+  esac
+  case $kind in
     =*) offer=${kind#=} ;;
     *) offer=$("$1" completion "$kind" 2>/dev/null </dev/null) ;;
   esac
@@ -110,7 +120,8 @@ std::string bash_completion(const CommandNode& root) {
       "in\n";
   add_commands(root, out);
   out +=
-      "  esac\n}\n\n# Sets what option or argument $2 of command $1 takes: words to ask forge for, files, =WORDS, none; empty: an option "
+      "  esac\n}\n\n# Sets what option or argument $2 of command $1 takes: words to ask forge for, files, kernels, =WORDS, none; empty: an "
+      "option "
       "without a value.\n";
   out += "_forge_kind() {\n  kind=''\n  case \"$1/$2\" in\n";
   add_kinds(root, out);

@@ -28,6 +28,7 @@ std::string function_of(const std::string& path) { return path.empty() ? "_forge
 std::string action_of(const CommandOption& o) {
   if (!o.choices.empty()) return "(" + join(o.choices, " ") + ")";
   if (o.words == "files") return "_files";
+  if (o.words == "kernels") return "_forge_kernels";
   return o.words.empty() ? " " : "_forge_words " + o.words;
 }
 
@@ -69,6 +70,9 @@ std::string zsh_completion(const CommandNode& root) {
   // _arguments puts what it wants said to compadd before the last word.
   out += "_forge_words() {\n  local -a found\n  found=(${(f)\"$(forge completion $@[-1] 2>/dev/null </dev/null)\"})\n";
   out += "  compadd \"${@[1,-2]}\" -a found\n}\n";
+  out +=
+      "_forge_kernels() {\n  local kind=generations\n  [[ $PREFIX == gen:* ]] && kind=references\n  _forge_words \"$@\" $kind\n  "
+      "_files\n}\n";
   add_functions(root, {}, out);
   // Found in fpath the file is the function's body; read by `source` it only registers it.
   return out + "if [[ $funcstack[1] == _forge ]]; then _forge \"$@\"; else compdef _forge forge; fi\n";

@@ -50,7 +50,7 @@ Result<ExportRequest> find_kernel(const Context& c, const ExportFlags& f) {
   }
   FORGE_TRY_ASSIGN(const LaunchPlan plan, parse_launch_plan(r.package.plan_text, f.what + "/launch.toml"));
   FORGE_TRY_ASSIGN(r.target, find_target(plan.target));
-  FORGE_TRY_ASSIGN(OperatorFolder folder, load_operator(c.paths, op, r.target.family));
+  FORGE_TRY_ASSIGN(OperatorFolder folder, read_operator(c.paths, op, r.target.family));
   r.definition = std::move(folder.definition);
   if (r.package.source_name != (r.target.family == "cuda" ? "kernel.cu" : "kernel.cpp"))
     return fail(export_problem(Code::bad_input, fmt::format("{} is no source for {}", r.package.source_name, r.target.name), f.what,
@@ -127,9 +127,7 @@ int export_as_solution(const Context& c, const ExportFlags& f) {
 
 int export_kernel(const Context& c, const ExportFlags& f) {
   if (f.as == "cpp") return export_as_cpp(c, f);
-  if (f.as == "flashinfer-trace") return export_as_solution(c, f);
-  return c.fail(export_problem(Code::bad_input, fmt::format("'{}' is no form that a kernel is exported in", f.as), {},
-                               "--as cpp, or --as flashinfer-trace"));
+  return export_as_solution(c, f);
 }
 
 // Writes the folder, unless there is one of that name.
@@ -183,7 +181,9 @@ void add_exchange(CLI::App& app, Action& action) {
   CLI::App* sub =
       app.add_subcommand("export", "a kernel in a form that others use: C++ with a launcher of its own, or a FlashInfer-Trace solution");
   sub->add_option("what", f->what, "a sealed kernel (gen:ID, or the start of its id), or a package folder")->required();
-  sub->add_option("--as", f->as, "cpp: a folder of C++; flashinfer-trace: one JSON file")->required();
+  sub->add_option("--as", f->as, "cpp: a folder of C++; flashinfer-trace: one JSON file")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"cpp", "flashinfer-trace"}));
   sub->add_option("to", f->to, "the folder or file to write; flashinfer-trace: - for standard output")->required();
   sub->add_option("--operator", f->op, "of a package folder: its operator");
   sub->add_option("--author", f->author, "flashinfer-trace: the solution's author")->capture_default_str();

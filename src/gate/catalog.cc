@@ -119,7 +119,7 @@ Paths with_probe_operators(const Paths& paths, const std::string& name) {
   return p;
 }
 
-Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name, const std::string& family) {
+Result<OperatorFolder> read_operator(const Paths& paths, const std::string& name, const std::string& family) {
   if (!is_plain_name(name)) return fail(Code::bad_input, fmt::format("'{}' is not an operator name", name), "use letters, digits, _ and -");
   OperatorFolder result;
   result.folder = paths.data / "operators" / name;
@@ -137,8 +137,14 @@ Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name
     return fail(error);
   }
   result.task.timed = timed_workload(result.task, result.family);
+  return result;
+}
+
+Result<OperatorFolder> load_operator(const Paths& paths, const std::string& name, const std::string& family) {
+  FORGE_TRY_ASSIGN(OperatorFolder result, read_operator(paths, name, family));
   if (result.family == "cpu") FORGE_TRY(check_memory(result));
 
+  std::error_code status;
   result.oracle = paths.plugins / name / "oracle.so";
   if (!fs::exists(result.oracle, status)) {
     Error error{.code = Code::not_found, .message = fmt::format("the oracle plugin of operator '{}' is not built", name)};

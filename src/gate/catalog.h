@@ -22,6 +22,8 @@ struct OperatorFolder {
 Paths with_probe_operators(const Paths&, const std::string& name);
 // An empty family: the operator's first. Code::not_found lists what there is, Code::unsupported: not made for this family.
 Result<OperatorFolder> load_operator(const Paths&, const std::string& name, const std::string& family = "cpu");
+// The texts alone, without plugins and whatever they would need of this machine: for who neither judges nor times.
+Result<OperatorFolder> read_operator(const Paths&, const std::string& name, const std::string& family = "cpu");
 std::vector<std::string> operator_names(const Paths&);                             // all folders
 std::vector<std::string> operator_names(const Paths&, const std::string& family);  // those whose task file reads and names the family
 

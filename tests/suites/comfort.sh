@@ -64,6 +64,13 @@ offers "0123456789ab" forge run softmax_f32 --reference gen:01
 offers "bash" forge completion ba
 mkdir "$work/my kernel"
 offers "my kernel" forge check my
+offers "my kernel" forge export my
+offers "0123456789ab" forge export 01
+offers "0123456789ab" forge export gen:01
+[[ "$(ask forge export '')" == *"0123456789ab"*"my kernel"* ]] || fail "forge export offers generations and folders: $(ask forge export '')"
+offers "cpp flashinfer-trace" forge export x --as ''
+offers "cpu hopper" forge suite ''
+offers "--help" forge serve --hel
 offers "" forge run softmax_f32 --seed 1
 # every command and every long option that --help shows is offered
 for command in '' run 'kb certify' 'selftest power'; do
@@ -81,6 +88,9 @@ if command -v zsh >/dev/null; then
   zsh_offers() { zsh -f "$root/tests/suites/comfort/ask.zsh" "$work" "$1" "$2" || fail "zsh: '$1'"; }
   zsh_offers 'forge run softm' 'forge run softmax_f32'
   zsh_offers 'forge kb certi' 'forge kb certify'
+  zsh_offers 'forge export 01' 'forge export 0123456789ab'
+  zsh_offers 'forge export my' 'forge export my\ kernel'
+  zsh_offers 'forge export x --as fl' 'forge export x --as flashinfer-trace'
   zsh_offers 'forge run --target=cpu:x86-64-avx5' '=cpu:x86-64-avx512'
 else
   echo "no zsh here: its script was made, not tried"
