@@ -3,11 +3,15 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gate/statistics.h"
@@ -50,6 +54,18 @@ inline void beside(const std::string& what, int pairs, const std::function<void(
   const RatioStats r = paired_ratio(a, b);
   line(fmt::format("{:<44} {:10.3f} ms   plainly {:10.3f} ms   ratio {:.2f} [{:.2f} {:.2f}], {} pairs", what, 1e3 * median(a),
                    1e3 * median(b), r.mid, r.low95, r.high95, r.n));
+}
+
+// How many, from the command line; ends the program where that is no whole number from 1 on.
+inline int count_from(int argc, char** argv, int usual) {
+  if (argc < 2) return usual;
+  const std::string_view text = argv[1];
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && end == text.data() + text.size() && count > 0) return count;
+  std::fprintf(stderr, "'%s' is no whole number from 1 to %d: how many to make (usually %d)\n", argv[1], std::numeric_limits<int>::max(),
+               usual);
+  std::exit(2);
 }
 
 }  // namespace forge::bench

@@ -103,7 +103,7 @@ std::size_t plain_search(const std::vector<Entry>& entries, const std::vector<st
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int count = argc > 1 ? std::atoi(argv[1]) : 100'000;
+  const int count = count_from(argc, argv, 100'000);
   TempDir temporary = std::move(*TempDir::make("knowledge-scale"));
   const fs::path folder = argc > 2 ? fs::path(argv[2]) : temporary.path();
   if (!fs::exists(folder / "cpu")) {

@@ -127,7 +127,7 @@ void report(const fs::path& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int count = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
+  const int count = count_from(argc, argv, 1'000'000);
   const TempDir dir = std::move(*TempDir::make("store-scale"));
   Random random(11);
 

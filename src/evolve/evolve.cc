@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "evolve/start.h"
 
@@ -48,8 +49,13 @@ Result<EvolveResult> evolve(const Paths& paths, Store& store, const Task& asked,
       out.ended = "the budget is spent";
       return out;
     }
-    if (say) say(fmt::format("generation {}: against {}", heritage.number, task.reference));
-    FORGE_TRY_ASSIGN(RunResult result, start_run_from(paths, store, task, heritage, say));
+    // Said with the run's first line: a task that is refused has no generation.
+    bool announced = false;
+    const Say tell = [&](const std::string& line) {
+      if (say && !std::exchange(announced, true)) say(fmt::format("generation {}: against {}", heritage.number, task.reference));
+      if (say) say(line);
+    };
+    FORGE_TRY_ASSIGN(RunResult result, start_run_from(paths, store, task, heritage, tell));
     add(spent, result.spent);
     out.generations.push_back(std::move(result));
     const RunResult& r = out.generations.back();

@@ -31,6 +31,9 @@ try 2 "did you mean 'lineage'" "$forge" -q lineag
 try 2 "forge kb has no command 'sho'.*did you mean 'show'" "$forge" --json kb sho
 try 2 'operator.*would be ignored' "$forge" run gemm_f32 --resume last
 try 2 'candidates.*would be ignored' "$forge" run --resume last --candidates 3
+try 2 'no operator .softmax_f23' "$forge" evolve softmax_f23
+if grep -q generation "$work/out"; then echo "FAILED: a refused task has a generation" && exit 1; fi
+try 2 'gpus not in .cpu,hopper' "$forge" suite gpus
 try 2 'no operator .softmax_f3.*did you mean .softmax_f32' "$forge" lineage softmax_f3
 try 0 'nothing was sealed yet for softmax_f32' "$forge" lineage softmax_f32
 try 2 'no operator .dots_f3' "$forge" selftest admission --operator dots_f3
