@@ -89,7 +89,7 @@ if command -v zsh >/dev/null; then
   zsh_offers 'forge run softm' 'forge run softmax_f32'
   zsh_offers 'forge kb certi' 'forge kb certify'
   zsh_offers 'forge export 01' 'forge export 0123456789ab'
-  zsh_offers 'forge export my' 'forge export my\ kernel'
+  zsh_offers "forge export $work/my" "$work/my\\ kernel"
   zsh_offers 'forge export x --as fl' 'forge export x --as flashinfer-trace'
   zsh_offers 'forge run --target=cpu:x86-64-avx5' '=cpu:x86-64-avx512'
 else
