@@ -37,7 +37,7 @@ Result<std::string> run_once(const cu::Driver&, const std::string& runner_code, 
 
 // The features that are in force now. What a profiler keeps within the process still writes into `scratch`.
 std::uint32_t seal_cuda_runner(const std::string& scratch = "");
-int become_python(char** argv);    // seals, then executes; returns when it cannot
+int become_python(char** argv);  // seals, then executes; returns when it cannot
 
 constexpr int kCallsPerModule = 16;  // an image's module is loaded anew after so many scrubs: that restores its code
 
