@@ -50,8 +50,6 @@ void limit(int resource, std::size_t value) {
   if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) give_up();
   if (!o.cwd.empty() && chdir(o.cwd.c_str()) != 0) give_up();
   limit(RLIMIT_CORE, 0);
-  if (o.memory_bytes) limit(RLIMIT_AS, o.memory_bytes);
-  if (o.file_bytes) limit(RLIMIT_FSIZE, o.file_bytes);
   if (o.before_exec) {
     const int refused = o.before_exec();
     if (refused) {
@@ -59,6 +57,8 @@ void limit(int resource, std::size_t value) {
       give_up();
     }
   }
+  if (o.file_bytes) limit(RLIMIT_FSIZE, o.file_bytes);
+  if (o.memory_bytes) limit(RLIMIT_AS, o.memory_bytes);  // last: a sanitizer's run time takes addresses for every file that is opened
   execve(program, argv, env);
   give_up();
   _exit(127);
