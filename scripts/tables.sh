@@ -15,7 +15,8 @@ table() {  # FILE
        if $t then [($t.speedup | "\(.mid | cut(3)) [\(.low | cut(3)) \(.high | cut(3))]"),
                    # "faster" needs the outside clock too (docs/judging.md, "Two clocks"); records of before said it all the same
                    (if $t.comparison == "faster" and ($t.outside_speedup.low <= 1) then "ambiguous" else $t.comparison end),
-                   (.floor.ratio * 100 | cut(2)) + " %", ($t.pairs | tostring)]
+                   # the floor of the verdict: its job measures one of its own, which its words name
+                   ((.confirmation.detail // "" | capture("floor (?<f>[0-9.]+) %").f) // (.floor.ratio * 100 | cut(2))) + " %", ($t.pairs | tostring)]
        else ["-", "nothing confirmed", "-", "-"] end))
     | @tsv' "$1" | awk -F'\t' '
       { for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) } }

@@ -63,19 +63,29 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   }
   plan.calls = std::min(plan.calls, m_batch->slots() / 2);
   if (plan.calls < k_fewest_calls)
-    return missing(fmt::format("the card's memory holds {} contents, a batch takes {}", m_batch->slots(), 2 * k_fewest_calls));
+    return missing(fmt::format("a batch takes {} calls: the card's memory holds {} contents, and a call takes {:.2g} s", 2 * k_fewest_calls,
+                               m_batch->slots(), seconds));
   for (const SlopeSide& side : plan.sides) {
     const int i = side.side;
     Contestant& who = *sides[std::size_t(i)].who;
     if (!who.image) continue;
-    FORGE_TRY_ASSIGN(const std::vector<CallSpec> calls, m_batch->calls_for(who.image_or_null(), m_machine.cores));
-    if (auto ready = who.runner->prepare_batch(calls); !ready) {
+    const auto calls = m_batch->calls_for(who.image_or_null(), m_machine.cores);
+    if (!calls) return missing(calls.error().text());
+    if (auto ready = who.runner->prepare_batch(*calls); !ready) {
       result.failure = JobFailure{i, ready.error().reason, ready.error().detail, ready.error().killed};
       return {};
     }
   }
   FORGE_TRY_ASSIGN(result.slopes, run_slopes(plan, job.sides, *m_batch, stage, m_random, what));
   result.seconds += result.slopes.seconds;
+  if (const auto& f = result.slopes.failure; f && f->side > 0 && !process_died(f->reason)) {
+    result.slopes.per_call_s.clear();
+    return missing(f->detail);  // a side that cannot run a batch is no fault of the candidate's, and no witness for it
+  }
+  if (!result.slopes.failure && int(result.slopes.per_call_s[0].size()) < plan.repetitions) {
+    result.slopes.per_call_s.clear();
+    return missing(fmt::format("{} repetitions were not done within {:g} s", plan.repetitions, plan.end_s));
+  }
   result.failure = result.slopes.failure;
   if (result.failure && result.failure->side > 0 && process_died(result.failure->reason))
     sides[std::size_t(result.failure->side)].who->runner.reset();

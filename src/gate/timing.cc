@@ -157,21 +157,37 @@ std::string inside_problem(const std::vector<CallTiming>& calls) {
   return {};
 }
 
-// The flush and every constant of a call are in both sides' slopes, so their difference is the calls' own. It is told against the
-// other side's time, which is trusted: an expert's, or a sealed kernel's that was audited itself.
-static RatioStats slope_ratio(const SlopeResult& slopes, int candidate, int against, double against_s) {
-  const auto &c = slopes.per_call_s.at(candidate), &a = slopes.per_call_s.at(against);
-  std::vector<double> mine, other;
-  for (std::size_t r = 0; r < c.size(); ++r) {
-    mine.push_back(std::max(against_s + c[r] - a[r], against_s * 1e-3));  // a difference beyond the whole call is noise, or worse
-    other.push_back(against_s);
+namespace {
+
+// The flush and every constant of a call are in both sides' times, so their difference d is the calls' own. It is told against the
+// other side's time t, which is trusted: an expert's, or a sealed kernel's that was audited itself. The interval is that of d / t, where
+// an error of either sign weighs the same; then t / (t + d).
+RatioStats ratio_of_differences(const std::vector<double>& mine, const std::vector<double>& other, double gap_s, double other_s) {
+  std::vector<double> with, without;
+  for (std::size_t r = 0; r < mine.size(); ++r) {
+    with.push_back(std::exp(std::clamp((mine[r] - other[r] + gap_s) / other_s, -20.0, 20.0)));
+    without.push_back(1);
   }
-  return paired_ratio(mine, other);
+  RatioStats stats = paired_ratio(with, without);
+  for (double* bound : {&stats.mid, &stats.low95, &stats.high95, &stats.lower, &stats.upper})
+    *bound = 1 / std::max(1 - std::log(*bound), 1e-3);  // a difference beyond the whole call is noise, or worse
+  return stats;
 }
+
+// By slopes and by whole batches, whichever is the worse for the candidate: a slope does not see work that is done once for a batch.
+RatioStats outside_ratio(const SlopeResult& r, int candidate, int against, double gap_s, double against_s) {
+  const RatioStats slope = ratio_of_differences(r.per_call_s.at(candidate), r.per_call_s.at(against), gap_s, against_s);
+  const RatioStats whole = ratio_of_differences(r.whole_s.at(candidate), r.whole_s.at(against), gap_s, against_s);
+  return whole.low95 < slope.low95 ? whole : slope;
+}
+
+}  // namespace
 
 int slope_calls(double seconds) {
   constexpr double jitter = 15e-6, wanted = 0.0025;  // of a slope over all repetitions, times N; of a call's time
-  return std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 8, 64);
+  constexpr double longest = 10;                     // of a batch of 2N: one call's patience is a batch's too
+  const int calls = std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 8, 64);
+  return std::min(calls, int(longest / 2 / std::max(seconds, 1e-6)));
 }
 
 Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>& sides, Batch& batch, Stage& stage, Random& random,
@@ -204,11 +220,11 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
   }
   const auto narrow = [&](const SlopeSide& s) {
     if (s.side == plan.sides[0].side) return true;
-    const RatioStats r = slope_ratio(result, plan.sides[0].side, s.side, s.seconds);
+    const RatioStats r = outside_ratio(result, plan.sides[0].side, s.side, sides[std::size_t(s.side)].batch_gap_s, s.seconds);
     return std::log(r.high95 / r.low95) / 2 <= s.wanted;
   };
   const auto enough = [&](int repetitions) {
-    if (repetitions < plan.repetitions) return false;
+    if (repetitions < plan.repetitions) return monotonic_seconds() - began > plan.end_s;
     return repetitions >= plan.most || monotonic_seconds() - began > plan.patience_s ||
            std::all_of(plan.sides.begin(), plan.sides.end(), narrow);
   };
@@ -228,7 +244,10 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
       }
       (turn % 2 ? twice : once)[i] = *seconds;
     }
-    for (const SlopeSide& s : plan.sides) result.per_call_s[s.side].push_back((twice[s.side] - once[s.side]) / plan.calls);
+    for (const SlopeSide& s : plan.sides) {
+      result.per_call_s[s.side].push_back((twice[s.side] - once[s.side]) / plan.calls);
+      result.whole_s[s.side].push_back(twice[s.side] / (2 * plan.calls));
+    }
   }
   Progress::clear();
   result.seconds = monotonic_seconds() - began;
@@ -252,7 +271,7 @@ PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& side
   if (job.audit == Audit::slope) {
     if (!job.slopes.per_call_s.count(candidate) || !job.slopes.per_call_s.count(against)) return out;  // no audit: see slopes_missing
     const double other = median(out.against_s);
-    const RatioStats outside = slope_ratio(job.slopes, candidate, against, other);
+    const RatioStats outside = outside_ratio(job.slopes, candidate, against, sides[std::size_t(against)].batch_gap_s, other);
     out.outside_speedup = {outside.low95, outside.mid, outside.high95};
     out.outside_resolution =
         half_width(outside) + half_width(inside) + kSlopeSeconds / std::min(other, median(out.candidate_s)) + kSlopeRatio;

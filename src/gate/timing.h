@@ -25,7 +25,8 @@ struct JobSide {
   Runner* runner = nullptr;  // prepared on the job's stage
   Checking checking = Checking::every_call;
   int workers = 1;
-  bool one_slot = false;  // its batches repeat the one call that is prepared: an expert, whose plans are costly
+  bool one_slot = false;   // its batches repeat the one call that is prepared: an expert, whose plans are costly
+  double batch_gap_s = 0;  // by how much its batches' calls lie further apart than the candidate's
 };
 
 // A side whose ratio to side 0 the verdict hangs on, and the ratio that it hangs on.
@@ -78,11 +79,13 @@ struct SlopePlan {
   // And on, up to `most` or for `patience_s`, while an interval is wider than wanted. How wide it is decides, never where it lies.
   int most = 42;
   double patience_s = 3;
+  double end_s = 30;             // by which not even those declared go on
   std::vector<SlopeSide> sides;  // the candidate first
 };
 struct SlopeResult {
   int calls = 0;
   std::map<int, std::vector<double>> per_call_s;  // by side, one a repetition: a call with the flush before it
+  std::map<int, std::vector<double>> whole_s;     // likewise, a batch of 2N over 2N: work that does not grow with N is in it
   CorrectnessReport checks;                       // of side 0
   std::optional<JobFailure> failure;
   double seconds = 0;
@@ -93,6 +96,9 @@ Result<SlopeResult> run_slopes(const SlopePlan&, const std::vector<JobSide>&, Ba
 int slope_calls(double seconds);
 // What the slope differs by from an inside clock of events once constants cancel: measured, see docs/judging.md.
 inline constexpr double kSlopeSeconds = 1.5e-6, kSlopeRatio = 0.005;
+// The launches of a CUDA graph, as which a Python expert's batches run, lie 1.2 to 1.4 us further apart than those of a queue
+// (results/h200/gate-both-clocks.txt: both clocks of the two gains that were large): that is no merit of the candidate's.
+inline constexpr double kGraphGapSeconds = 1.5e-6;
 
 struct JobResult {
   std::vector<std::vector<CallTiming>> calls;  // [side][round]

@@ -146,9 +146,10 @@ class CudaProcessRunner final : public Runner {
     const double took = monotonic_seconds() - begin;
     if (!r) return runner_failure(r.error());
     const wire::CudaDone done = **r;
-    if (done.outcome != wire::Outcome::ok) return failed(done);
+    if (done.outcome != wire::Outcome::ok && done.outcome != wire::Outcome::refused) return failed(done);
     m_scrubbed = false;
     if (auto s = m_link.stop("batch"); !s) return runner_failure(s.error());
+    if (done.outcome == wire::Outcome::refused) return runner_failure(Reason::load_failed, text_of(done.text));  // it lives on
     return took;
   }
 

@@ -21,8 +21,8 @@ namespace {
 
 struct Held {
   std::mutex mutex;
-  std::map<fs::path, Fd> locks;
-  std::set<fs::path> swept;  // base / family
+  std::map<fs::path, std::pair<Fd, pid_t>> locks;  // and whose they are: a child that was forked drops nothing of its parent's
+  std::set<fs::path> swept;                        // base / family
 };
 Held& held() {
   static Held* const h = new Held;  // never destroyed: a TempDir may be static too
@@ -82,16 +82,18 @@ Result<fs::path> make_scratch(const fs::path& base, const std::string& family, c
     }
     if (!still_there(fd, pattern)) continue;
     std::lock_guard lock(h.mutex);
-    h.locks[pattern] = std::move(fd);
+    h.locks[pattern] = {std::move(fd), getpid()};
     return fs::path(pattern);
   }
 }
 
 void drop_scratch(const fs::path& folder) {
   std::error_code ignored;
-  fs::remove_all(folder, ignored);  // nobody to tell
   std::lock_guard lock(held().mutex);
-  held().locks.erase(folder);
+  const auto at = held().locks.find(folder);
+  if (at == held().locks.end() || at->second.second != getpid()) return;
+  fs::remove_all(folder, ignored);  // nobody to tell
+  held().locks.erase(at);
 }
 
 static Status write_into(const fs::path& folder, const std::vector<std::pair<fs::path, std::string>>& files) {

@@ -215,6 +215,11 @@ class Card:
     def flush(self):
         self.launch("forge_flush", 4 * self.sms, 512, self.flushed.data_ptr(), self.flush_bytes, self.flushed.data_ptr() + self.flush_bytes)
 
+    def unpin(self):
+        """Both, and before the flush: lines that were pinned earlier survive any one of them alone."""
+        self.call("cuCtxSetLimit", 6, ctypes.c_size_t(0))  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+        self.call("cuCtxResetPersistingL2Cache")
+
     def recorded(self, work):
         """`work` as a CUDA graph: a callable that plays it and returns what work() had returned. None where it cannot be recorded."""
         graph = self.torch.cuda.CUDAGraph()
@@ -236,8 +241,7 @@ class Card:
         import time
 
         stream = c_void_p(self.stream.cuda_stream)
-        self.call("cuCtxSetLimit", 6, ctypes.c_size_t(0))  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
-        self.call("cuCtxResetPersistingL2Cache")
+        self.unpin()
         self.flags[0] = self.flags[1] = 0
         self.flush()
         self.launch("forge_hold", 1, 1, self.flags_seen, self.flags_seen + 4, self.NS_HOLD)
@@ -355,7 +359,10 @@ class Runner:
     def batch(self, request, _):
         # Queued from Python call by call, a kernel of 30 us waits for the host, and the slope of a batch is the host's.
         if self.recorded is None and not request.flush_only:
-            self.recorded = self.card.recorded(self.flushed_run) or self.flushed_run
+            self.recorded = self.card.recorded(self.flushed_run)
+            if self.recorded is None:
+                raise NotImplementedError("its call cannot be recorded as a CUDA graph, and queued by Python a batch tells the host's time")
+        self.card.unpin()
         call = self.card.flush if request.flush_only else self.recorded
         result = None
         for _ in range(request.calls):

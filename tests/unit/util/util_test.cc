@@ -117,6 +117,20 @@ TEST(Scratch, WhatADeadProcessLeftIsRemovedAndNothingElse) {
   EXPECT_FALSE(fs::exists(*mine));
 }
 
+TEST(Scratch, AForkedChildDropsNothingOfItsParents) {
+  auto folder = TempDir::make();
+  ASSERT_TRUE(folder);
+  const pid_t child = fork();
+  if (child == 0) {
+    { const TempDir moved = std::move(*folder); }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::exists(folder->path()));
+}
+
 TEST(Files, AWriterThatIsKilledLeavesNothingBesideTheFile) {
   const TempDir dir = std::move(*TempDir::make());
   if (!Fd(open(dir.path().c_str(), O_WRONLY | O_TMPFILE, 0600))) GTEST_SKIP() << "no unnamed files on this file system";
