@@ -155,12 +155,17 @@ class Battery {
       FORGE_TRY(play(say("off by one row"), [&] {
         for (std::size_t i = 0; i < count; ++i) put(o, i, m_expected[o][(i + row) % count]);
       }));
-      FORGE_TRY(play(say("two rows exchanged"), [&] {
-        for (std::size_t i = 0; i < row; ++i) {
-          put(o, i, m_expected[o][count - row + i]);
-          put(o, count - row + i, m_expected[o][i]);
-        }
-      }));
+      // The first, and the last that is another: short rows of integers may well be equal, and to exchange those is no attack.
+      const auto begin = m_expected[o].begin();
+      std::size_t other = count - row;
+      while (other > 0 && std::equal(begin, begin + std::ptrdiff_t(row), begin + std::ptrdiff_t(other))) other -= row;
+      if (other > 0)
+        FORGE_TRY(play(say("two rows exchanged"), [&] {
+          for (std::size_t i = 0; i < row; ++i) {
+            put(o, i, m_expected[o][other + i]);
+            put(o, other + i, m_expected[o][i]);
+          }
+        }));
     }
     for (const int bits : lower_precisions(spec.dtype))
       FORGE_TRY(play(say(fmt::format("rounded to {} bits of mantissa", bits)), [&] {

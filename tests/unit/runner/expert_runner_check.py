@@ -28,7 +28,7 @@ class FakeCard:
 
     def __init__(self):
         self.mapped, self.flushes, self.tensors, self.log = {}, 0, {}, []
-        self.records, self.plays = True, 0
+        self.records, self.plays, self.unpinned = True, 0, 0
         FakeCard.last = self
 
     def map(self, allocation, size, writable, descriptor):
@@ -57,6 +57,9 @@ class FakeCard:
 
     def flush(self):
         self.flushes += 1
+
+    def unpin(self):
+        self.unpinned += 1
 
     def synchronize(self):
         pass
@@ -97,7 +100,7 @@ def main():
     with open(plugin, "w") as file:
         file.write(PLUGIN)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    thread = threading.Thread(target=r.serve, args=(theirs, r.Runner(plugin, FakeCard)))
+    thread = threading.Thread(target=r.serve, args=(theirs, r.Runner(plugin, FakeCard)), daemon=True)  # what fails ends the check
     thread.start()
     hello = r.Header.from_buffer_copy(ours.recv(r.LARGEST))
     assert (hello.magic, hello.version, hello.kind, hello.bytes) == (r.MAGIC, r.VERSION, r.HELLO, 16)
@@ -150,7 +153,9 @@ def main():
     assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 6
     FakeCard.last.records = False  # an expert that no graph can hold
     assert prepare(2.5).outcome == r.OK
-    assert ask(r.BATCH, r.CudaBatch(calls=3), r.CudaDone).outcome == r.OK and (FakeCard.last.flushes, FakeCard.last.plays) == (9, 4)
+    refused = ask(r.BATCH, r.CudaBatch(calls=3), r.CudaDone)
+    assert refused.outcome == r.REFUSED and b"CUDA graph" in refused.text, refused.text
+    assert (FakeCard.last.flushes, FakeCard.last.plays, FakeCard.last.unpinned) == (6, 4, 2)
     assert ask(r.PROFILE, r.Profile(seconds=1), r.Samples).note == b"a Python expert is not sampled"
     broke = prepare(8)
     assert broke.outcome == r.REFUSED and b"it broke" in broke.text  # in its warm-up
