@@ -13,6 +13,7 @@
 #include "cli/standing.h"
 #include "cli/task_flags.h"
 #include "evolve/evolve.h"
+#include "model/loose_json.h"
 #include "util/progress.h"
 
 namespace forge {
@@ -113,7 +114,7 @@ int conclude(const Context& c, const Store& store, const RunResult& r, const std
     if (text && answer) {
       j["answer"] = Json::parse(*answer, nullptr, false);
       const Json& kept = j["answer"];  // a file in a person's folder: it may hold anything by now
-      const Json verdict = kept.is_object() && kept.contains("verdict") ? kept["verdict"] : Json();
+      const Json& verdict = field_of(kept, "verdict");
       good = verdict == "accepted" || verdict == "correct" || verdict == "built" || verdict == "timed";
       c.out(*text + "(kept as " + stem + ".md)");
     }

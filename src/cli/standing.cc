@@ -9,18 +9,14 @@
 #include "core/json_reader.h"
 #include "core/operator.h"
 #include "evolve/bench.h"
+#include "model/loose_json.h"
 
 namespace forge {
 
 namespace {
 
-// The journal's chain says that it is whole, not what its events hold.
-const Json& member(const Json& j, const char* key) {
-  static const Json nothing;
-  return j.is_object() && j.contains(key) ? j[key] : nothing;
-}
 std::string string_at(const Json& j, const char* key) {
-  const Json& m = member(j, key);
+  const Json& m = field_of(j, key);
   return m.is_string() ? m.get<std::string>() : "";
 }
 
@@ -52,12 +48,12 @@ Result<Standing> standing_of(const Paths& paths, const Store& store, const std::
     FORGE_TRY_ASSIGN(const Json response, parse_json(e.response, file.string()));
     if (e.type.rfind("gate.", 0) == 0) gate += e.seconds;
     if (e.type == "run.start") {
-      FORGE_TRY_ASSIGN(s.task, read_task(member(request, "task"), file.string()));
+      FORGE_TRY_ASSIGN(s.task, read_task(field_of(request, "task"), file.string()));
       FORGE_TRY_ASSIGN(const TargetSpec target, find_target(s.task.target));
       FORGE_TRY_ASSIGN(op, load_operator(paths, s.task.operator_name, target.family));
     } else if (e.type == "plan") {
       s.plan.clear();
-      for (const Json& m : member(request, "milestones")) s.plan += (s.plan.empty() ? "" : " ") + string_at(m, "id");
+      for (const Json& m : field_of(request, "milestones")) s.plan += (s.plan.empty() ? "" : " ") + string_at(m, "id");
     } else if (e.type == "milestone.start") {
       s.title = string_at(request, "title");
     } else if (e.type == "agent.brief") {

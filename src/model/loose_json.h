@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to .cc files: reads what a server sends, where a missing or odd field is no error but empty.
+// Private to .cc files: reads what a server sent, or a file that anybody may have written, where a missing or odd field is no error
+// but empty.
 #pragma once
 #include "core/json_io.h"
 
