@@ -41,6 +41,7 @@ struct Context {
   void say(const std::string& line) const;                   // progress of long work: to stdout, unless --json or --quiet
   int finish(const std::string& json_document) const;        // prints it when --json; returns kOk
   int fail(const Error&) const;                              // prints it (as JSON too) and returns its exit code
+  int warn(const Error&) const;                              // of one record of many: to stderr only; returns its exit code
   // The exit code of a command that is done: another one where what it printed was lost, which it says on stderr.
   static int close_output(int code);
 };

@@ -84,9 +84,14 @@ int Context::finish(const std::string& document) const {
   return kOk;
 }
 
-int Context::fail(const Error& e) const {
+int Context::warn(const Error& e) const {
   Progress::clear();
   std::fprintf(stderr, "forge: %s\n", e.text().c_str());
+  return exit_code(e.code);
+}
+
+int Context::fail(const Error& e) const {
+  warn(e);
   if (json) {
     Json j;
     j["error"] = {{"code", name(e.code)}, {"message", e.message}, {"file", e.file}, {"line", e.line}, {"field", e.field}, {"fix", e.fix}};

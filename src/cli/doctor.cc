@@ -81,9 +81,11 @@ std::vector<Line> check_all(const Context& c) {
                    experts.empty() ? "no expert was built" : "experts: " + fmt::format("{}", fmt::join(experts, ", ")),
                    experts.empty() ? "apt-get install libdnnl-dev libopenblas-pthread-dev, then build again" : "", false});
   }
-  const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
+  const auto base = KnowledgeBase::load_readable(c.paths.data / "knowledge");
   out.push_back(base ? Line{"knowledge", Health::ok, fmt::format("{} entries", base->entries().size()), ""}
                      : Line{"knowledge", Health::missing, base.error().text(), base.error().fix});
+  for (const DamagedEntry& d : base ? base->damaged() : std::vector<DamagedEntry>())
+    out.push_back({"knowledge " + d.id, Health::missing, d.error.text(), d.error.fix});
   out.push_back(check_state(c));
   for (const std::string& line : describe(probe_sandbox())) {
     const bool missing = line.find("missing") != std::string::npos || line.find("not ") != std::string::npos;

@@ -55,8 +55,22 @@ std::string count_text(const SignatureTerm& t) {
   return t.min > 0 ? fmt::format("{} to {}", t.min, *t.max) : fmt::format("at most {}", *t.max);
 }
 
+// Of an id that no entry has: one that cannot be read, or none at all.
+Error no_entry(const KnowledgeBase& base, const std::string& id) {
+  if (const Error* damage = base.damage_of(id)) return *damage;
+  std::vector<std::string> ids;
+  for (const Entry& other : base.entries()) ids.push_back(other.id);
+  const std::string near = closest(id, ids);
+  return Error{.code = Code::not_found,
+               .message = fmt::format("no entry is called '{}'", id),
+               .file = {},
+               .line = 0,
+               .field = {},
+               .fix = near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near)};
+}
+
 int list(Context& c, const std::string& words, const std::string& target = "") {
-  const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
+  const auto base = KnowledgeBase::load_readable(c.paths.data / "knowledge");
   if (!base) return c.fail(base.error());
   const auto device_class = device_class_here(c, target);
   if (!device_class) return c.fail(device_class.error());
@@ -70,29 +84,25 @@ int list(Context& c, const std::string& words, const std::string& target = "") {
     rows.push_back({e.id, state, cert && cert->applicable ? format_interval(cert->effect) : "-", e.title});
     document.push_back({{"id", e.id}, {"state", state}, {"title", e.title}, {"certification", cert ? to_json_value(*cert) : Json()}});
   }
+  int code = kOk;
+  for (const DamagedEntry& d : base->damaged()) {
+    code = c.warn(d.error);
+    document.push_back({{"id", d.id}, {"state", "damaged"}, {"problem", d.error.text()}});
+  }
   if (rows.empty())
     c.out(fmt::format("no entry speaks of '{}'; `forge kb list` shows them all", words));
   else
     c.out(format_table({"entry", "state here", "effect [95 %]", "title"}, rows));
   c.out("device class: " + *device_class);
-  return c.finish(dump(document));
+  c.finish(dump(document));
+  return code;
 }
 
 int show(Context& c, const std::string& id) {
-  const auto base = KnowledgeBase::load(c.paths.data / "knowledge");
+  const auto base = KnowledgeBase::load_readable(c.paths.data / "knowledge");
   if (!base) return c.fail(base.error());
   const std::optional<Entry> e = base->find(id);
-  if (!e) {
-    std::vector<std::string> ids;
-    for (const Entry& other : base->entries()) ids.push_back(other.id);
-    const std::string near = closest(id, ids);
-    return c.fail(Error{.code = Code::not_found,
-                        .message = fmt::format("no entry is called '{}'", id),
-                        .file = {},
-                        .line = 0,
-                        .field = {},
-                        .fix = near.empty() ? "`forge kb list` shows them" : fmt::format("did you mean '{}'?", near)});
-  }
+  if (!e) return c.fail(no_entry(*base, id));
   c.out(fmt::format("{}: {}\n\n{}\n", e->id, e->title, e->mechanism));
   if (!e->applies.text.empty()) c.out("applies when  " + e->applies.text);
   for (const std::string& s : e->symptoms) c.out("symptom       " + s);
@@ -114,7 +124,15 @@ int show(Context& c, const std::string& id) {
 }
 
 int certify_entries(Context& c, const std::vector<std::string>& ids, const std::string& target, bool proposed, bool replace) {
-  const auto base = KnowledgeBase::load(proposed ? c.paths.home : c.paths.data / "knowledge");
+  const std::string family = proposed ? "proposed" : "";  // beside it the state folder holds runs and more
+  if (std::error_code error; proposed && !fs::is_directory(c.paths.home / family, error))
+    return c.fail(Error{.code = Code::not_found,
+                        .message = "no run has proposed an entry yet",
+                        .file = (c.paths.home / family).string(),
+                        .line = 0,
+                        .field = {},
+                        .fix = "`forge run` proposes what it finds when it takes a sealed kernel's decisions away"});
+  const auto base = KnowledgeBase::load_readable(proposed ? c.paths.home : c.paths.data / "knowledge", family);
   if (!base) return c.fail(base.error());
   const auto machine = c.machine(target);
   if (!machine) return c.fail(machine.error());
@@ -123,13 +141,7 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
   int failed = 0;
   bool any_kept = false;
   for (const std::string& id : ids)
-    if (!base->find(id))
-      return c.fail(Error{.code = Code::not_found,
-                          .message = fmt::format("no entry is called '{}'", id),
-                          .file = {},
-                          .line = 0,
-                          .field = {},
-                          .fix = "`forge kb list` shows them"});
+    if (!base->find(id)) return c.fail(no_entry(*base, id));
   for (const Entry& e : base->entries()) {
     if (!ids.empty() && std::find(ids.begin(), ids.end(), e.id) == ids.end()) continue;
     if (!for_family(e, machine->target.family)) {
@@ -156,6 +168,12 @@ int certify_entries(Context& c, const std::vector<std::string>& ids, const std::
                     cert->note + (kept.empty() || cert->note.empty() ? "" : "; ") + kept});
     document.push_back({{"id", e.id}, {"certification", to_json_value(*cert)}});
     if (!kept.empty()) document.back()["kept"] = kept;
+  }
+  for (const DamagedEntry& d : base->damaged()) {
+    if (!ids.empty()) break;
+    ++failed;
+    rows.push_back({d.id, "failed", "-", d.error.text()});
+    document.push_back({{"id", d.id}, {"error", d.error.text()}});
   }
   c.out(format_table({"entry", "outcome", "effect [95 %]", "note"}, rows));
   if (any_kept) c.out("what was kept is overwritten with --replace (for a probe or a compiler that changed)");

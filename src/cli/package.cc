@@ -170,10 +170,13 @@ int promote(Context& c, const PackageFlags& f) {
 int lineage(Context& c, const PackageFlags& f) {
   auto vault = Vault::open(c.paths.home);
   if (!vault) return c.fail(vault.error());
-  const auto sealed = sealed_kernels(*vault);
+  const auto sealed = shown_vault(*vault);
   if (!sealed) return c.fail(sealed.error());
-  if (!f.op.empty() &&
-      std::none_of(sealed->begin(), sealed->end(), [&](const ShownGeneration& g) { return g.generation.operator_name == f.op; })) {
+  const auto is_there = [&](const auto& all, const auto& of) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return of(one) == f.op; });
+  };
+  if (!f.op.empty() && !is_there(sealed->kernels, [](const ShownGeneration& g) { return g.generation.operator_name; }) &&
+      !is_there(sealed->damaged, [](const DamagedRecord& d) { return d.operator_name; })) {
     // Nothing is sealed for it: that is an answer for an operator, and a slip of the pen for any other name.
     if (const auto known = load_operator(c.paths, f.op, ""); !known && known.error().code == Code::not_found) {
       const auto names = operator_names(c.paths);
@@ -182,8 +185,11 @@ int lineage(Context& c, const PackageFlags& f) {
   }
   std::vector<std::vector<std::string>> rows;
   Json document = Json::array();
-  for (const auto& [k, promoted, in_line] : *sealed) {
-    if ((!f.op.empty() && k.operator_name != f.op) || (!f.target.empty() && k.target != f.target)) continue;
+  const auto asked = [&](const std::string& op, const std::string& target) {
+    return (f.op.empty() || op == f.op) && (f.target.empty() || target == f.target);
+  };
+  for (const auto& [k, promoted, in_line] : sealed->kernels) {
+    if (!asked(k.operator_name, k.target)) continue;
     const std::string state = promoted ? "promoted" : "sealed";
     const PairedTiming* t = find_pairing(k.verdict, "reference");
     rows.push_back({k.operator_name, fmt::format("gen{}", k.number), k.id.substr(0, 12), state, k.parent.substr(0, 20),
@@ -201,13 +207,23 @@ int lineage(Context& c, const PackageFlags& f) {
                         {"adopted", k.adopted},
                         {"run", k.run_id}});
   }
-  if (rows.empty())
+  int code = kOk;
+  for (const DamagedRecord& d : sealed->damaged) {
+    if (!asked(d.operator_name, d.target)) continue;
+    code = c.warn(d.error);
+    document.push_back(
+        {{"operator", d.operator_name}, {"target", d.target}, {"id", d.id}, {"state", "damaged"}, {"problem", d.error.text()}});
+  }
+  if (rows.empty() && code != kOk)
+    c.out("nothing that is sealed can be read");
+  else if (rows.empty())
     c.out("nothing was sealed yet" + (f.op.empty() ? std::string() : " for " + f.op) + "; `forge run` or `forge evolve` makes generations");
   else
     c.out(format_table(
         {"operator", "generation", "id", "state", "built against", "against it [95 %]", "verdict", "against the expert [95 %]", "adopted"},
         rows));
-  return c.finish(dump(document));
+  c.finish(dump(document));
+  return code;
 }
 
 }  // namespace

@@ -22,9 +22,16 @@ std::string lower(std::string text) {
   return text;
 }
 
+// An error that says nothing of what to do gets this.
+template <class T>
+Result<T> with_fix(Result<T> r, const std::string& fix) {
+  if (!r && r.error().fix.empty()) r.error().fix = fix;
+  return r;
+}
+
 Result<Entry> read_entry_folder(const fs::path& folder) {
   const fs::path file = folder / "entry.toml";
-  FORGE_TRY_ASSIGN(const std::string text, read_file(file));
+  FORGE_TRY_ASSIGN(const std::string text, with_fix(read_file(file), "put it back from a copy, or delete the entry's folder"));
   FORGE_TRY_ASSIGN(Entry entry, parse_entry(text, file.string()));
   if (entry.id != folder.filename())
     return fail(Error{.code = Code::bad_input,
@@ -41,10 +48,25 @@ Result<Entry> read_entry_folder(const fs::path& folder) {
   std::sort(files.begin(), files.end());
   for (const fs::path& f : files) {
     FORGE_TRY_ASSIGN(const std::string json, read_file(f));
-    FORGE_TRY_ASSIGN(Certification c, parse_certification(json, f.string()));
+    FORGE_TRY_ASSIGN(Certification c,
+                     with_fix(parse_certification(json, f.string()),
+                              "put it back from a copy, or delete it: `forge kb certify " + entry.id + "` measures again"));
     entry.evidence.push_back(std::move(c));
   }
   return entry;
+}
+
+Result<std::vector<std::string>> folders_in(const fs::path& folder) {  // sorted; as paths they would take ten times as much
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored)) names.push_back(at->path().filename());
+  }
+  if (error) return fail_errno("cannot list", folder.string(), error.value());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace
@@ -89,28 +111,39 @@ struct KnowledgeBase::Index {
 };
 
 Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
+  FORGE_TRY_ASSIGN(KnowledgeBase base, load_readable(folder));
+  if (!base.m_damaged.empty()) return fail(base.m_damaged[0].error);
+  return base;
+}
+
+Result<KnowledgeBase> KnowledgeBase::load_readable(const fs::path& folder, const std::string& only) {
   KnowledgeBase base;
   std::error_code error;
   if (!fs::is_directory(folder, error))
     return fail(Code::not_found, "no knowledge folder at " + folder.string(),
                 "set FORGE_DATA to a source tree or an installed share/forge");
-  std::vector<fs::path> families;
-  for (const auto& family : fs::directory_iterator(folder, error))
-    if (family.is_directory() && family.path().filename() != "operators") families.push_back(family.path());
-  std::sort(families.begin(), families.end());
+  FORGE_TRY_ASSIGN(const std::vector<std::string> families, folders_in(folder));
   std::map<std::string, std::uint32_t> ids;
   auto index = std::make_shared<Index>();
-  for (const fs::path& family : families) {
-    std::vector<std::string> names;  // as paths they would take ten times as much
-    for (const auto& entry : fs::directory_iterator(family, error))
-      if (entry.is_directory()) names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());
-    for (const std::string& name : names) {
-      FORGE_TRY_ASSIGN(const Entry entry, read_entry_folder(family / name));
-      if (!ids.emplace(entry.id, static_cast<std::uint32_t>(ids.size())).second)
-        return fail(Code::bad_input, fmt::format("two entries are called '{}'", entry.id), "rename one of them");
-      index->add(entry);
-      base.m_entries.add(entry);
+  for (const std::string& family : families) {
+    if (family == "operators" || (!only.empty() && family != only)) continue;
+    const auto names = folders_in(folder / family);
+    if (!names) base.m_damaged.push_back({family, names.error()});
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+      auto entry = read_entry_folder(folder / family / name);
+      if (entry && !ids.emplace(entry->id, static_cast<std::uint32_t>(ids.size())).second)
+        entry = fail(Error{.code = Code::bad_input,
+                           .message = fmt::format("two entries are called '{}'", entry->id),
+                           .file = (folder / family / name / "entry.toml").string(),
+                           .line = 0,
+                           .field = "id",
+                           .fix = "rename one of them"});
+      if (!entry) {
+        base.m_damaged.push_back({name, entry.error()});
+        continue;
+      }
+      index->add(*entry);
+      base.m_entries.add(*entry);
     }
   }
   for (const auto& [id, entry] : ids) {
@@ -120,6 +153,12 @@ Result<KnowledgeBase> KnowledgeBase::load(const fs::path& folder) {
   index->conditions.finish();
   base.m_index = std::move(index);
   return base;
+}
+
+const Error* KnowledgeBase::damage_of(const std::string& id) const {
+  for (const DamagedEntry& d : m_damaged)
+    if (d.id == id) return &d.error;
+  return nullptr;
 }
 
 std::optional<Entry> KnowledgeBase::find(const std::string& id) const {

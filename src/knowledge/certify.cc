@@ -131,9 +131,10 @@ Status write_certification(const Entry& entry, const Certification& c) {
 }
 
 Status set_retired(const fs::path& knowledge_folder, const std::string& id, bool retired) {
-  FORGE_TRY_ASSIGN(const KnowledgeBase base, KnowledgeBase::load(knowledge_folder));
+  FORGE_TRY_ASSIGN(const KnowledgeBase base, KnowledgeBase::load_readable(knowledge_folder));
   const std::optional<Entry> entry = base.find(id);
   if (!entry) {
+    if (const Error* damage = base.damage_of(id)) return fail(*damage);
     std::vector<std::string> ids;
     for (const Entry& e : base.entries()) ids.push_back(e.id);
     const std::string near = closest(id, ids);

@@ -19,11 +19,22 @@ namespace forge {
 
 struct Retrieved;
 
+// An entry that cannot be read, by its folder's name, and what is wrong with it.
+struct DamagedEntry {
+  std::string id;
+  Error error;
+};
+
 // Entries are kept packed, and their conditions compiled in the index that retrieve() asks. Immutable once loaded; copies share both.
 class KnowledgeBase {
  public:
-  static Result<KnowledgeBase> load(const fs::path& folder);  // knowledge/<target family>/<entry>/
+  // knowledge/<target family>/<entry>/. For what decides by it: one damaged entry is an error.
+  static Result<KnowledgeBase> load(const fs::path& folder);
+  // For what lists: one damaged entry hides no other. `family`: only that one; empty: all.
+  static Result<KnowledgeBase> load_readable(const fs::path& folder, const std::string& family = {});
   const EntryList& entries() const { return m_entries; }
+  const std::vector<DamagedEntry>& damaged() const { return m_damaged; }
+  const Error* damage_of(const std::string& id) const;  // null: none
   std::optional<Entry> find(const std::string& id) const;
   EntryList search(const std::string& words) const;  // for agents: title, mechanism, symptoms
 
@@ -31,6 +42,7 @@ class KnowledgeBase {
   friend std::vector<Retrieved> retrieve(const KnowledgeBase&, const Machine&, const Names&);
   struct Index;
   EntryList m_entries;
+  std::vector<DamagedEntry> m_damaged;
   std::shared_ptr<const Index> m_index;  // null: of no entries
 };
 

@@ -41,6 +41,16 @@ std::string raw_table(const std::vector<std::string>& head, const std::vector<st
   return out + "</table></div>";
 }
 
+// What could not be read, and what to do about it; nothing where there is none.
+std::string problem_list(const std::vector<std::string>& problems) {
+  if (problems.empty()) return {};
+  std::string out =
+      fmt::format("<p>{} cannot be read, and what follows is without {}:</p><ul>",
+                  problems.size() == 1 ? "1 record" : fmt::format("{} records", problems.size()), problems.size() == 1 ? "it" : "them");
+  for (const std::string& p : problems) out += "<li>" + escape_html(p) + "</li>";
+  return out + "</ul>";
+}
+
 std::string interval_text(const Interval& i) { return fmt::format("{:.3f} [{:.3f} {:.3f}]", i.mid, i.low, i.high); }
 
 std::string when(std::string utc) {
@@ -87,30 +97,30 @@ Result<Overview> runs_overview(const Store& store, const std::function<bool(cons
   return o;
 }
 
-Result<std::vector<ShownGeneration>> sealed_kernels(const Vault& vault) {
-  FORGE_TRY_ASSIGN(const std::vector<Generation> sealed, vault.all());
-  std::vector<ShownGeneration> out;
+Result<ShownVault> shown_vault(const Vault& vault) {
+  FORGE_TRY_ASSIGN(SealedKernels sealed, vault.all());
+  ShownVault out{.kernels = {}, .damaged = std::move(sealed.damaged)};
   std::set<std::pair<std::string, std::string>> chains;
-  for (const Generation& g : sealed) chains.emplace(g.operator_name, g.target);
+  for (const Generation& g : sealed.kernels) chains.emplace(g.operator_name, g.target);
   for (const auto& [op, target] : chains) {
-    FORGE_TRY_ASSIGN(const std::vector<Generation> line, vault.lineage(op, target));
-    FORGE_TRY_ASSIGN(const std::optional<Generation> head, vault.promoted(op, target));
-    for (const Generation& g : line) out.push_back({.generation = g, .promoted = head && head->id == g.id, .in_line = true});
-    for (const Generation& g : sealed)
+    const std::string head = vault.promoted_id(op, target).value_or("");  // one that cannot be read is among the damaged
+    const std::vector<Generation> line = lineage(sealed.kernels, op, target, head);
+    for (const Generation& g : line) out.kernels.push_back({.generation = g, .promoted = head == g.id, .in_line = true});
+    for (const Generation& g : sealed.kernels)
       if (g.operator_name == op && g.target == target &&
           std::none_of(line.begin(), line.end(), [&](const Generation& k) { return k.id == g.id; }))
-        out.push_back({.generation = g, .promoted = head && head->id == g.id});
+        out.kernels.push_back({.generation = g});
   }
   return out;
 }
 
 Result<Overview> lineages_overview(const Vault& vault) {
-  FORGE_TRY_ASSIGN(const std::vector<ShownGeneration> kernels, sealed_kernels(vault));
+  FORGE_TRY_ASSIGN(const ShownVault shown, shown_vault(vault));
   Overview o;
   o.title = "ForgeKernel: lineages";
   o.facts["generations"] = Json::array();
   std::vector<std::pair<std::string, std::vector<std::vector<std::string>>>> tables;
-  for (const auto& [g, promoted, in_line] : kernels) {
+  for (const auto& [g, promoted, in_line] : shown.kernels) {
     const std::string chain = g.operator_name + " on " + g.target, state = promoted ? "promoted" : in_line ? "in the line" : "beside it";
     if (tables.empty() || tables.back().first != chain) tables.emplace_back(chain, std::vector<std::vector<std::string>>{});
     const PairedTiming* t = find_pairing(g.verdict, "reference");
@@ -130,11 +140,18 @@ Result<Overview> lineages_overview(const Vault& vault) {
                                       {"adopted", g.adopted},
                                       {"run", g.run_id}});
   }
-  if (tables.empty()) {
-    o.sections = {{"Lineages", "<p>nothing was sealed yet; `forge run` or `forge evolve` makes generations</p>"}};
-    return o;
+  o.facts["damaged"] = Json::array();
+  std::vector<std::string> problems;
+  for (const DamagedRecord& d : shown.damaged) {
+    problems.push_back(d.error.text());
+    o.facts["damaged"].push_back({{"operator", d.operator_name}, {"target", d.target}, {"id", d.id}, {"problem", problems.back()}});
   }
-  o.sections = {{"Lineages", fmt::format("<p>{} sealed kernels in {} lines</p>", kernels.size(), tables.size())}};
+  std::string head = "<p>nothing was sealed yet; `forge run` or `forge evolve` makes generations</p>";
+  if (!tables.empty())
+    head = fmt::format("<p>{} sealed kernels in {} lines</p>", shown.kernels.size(), tables.size());
+  else if (!problems.empty())
+    head.clear();
+  o.sections = {{"Lineages", head + problem_list(problems)}};
   for (const auto& [chain, rows] : tables)
     o.sections.emplace_back(chain, raw_table({"generation", "id", "state", "built against", "against it [95 %]", "verdict",
                                               "against the expert [95 %]", "run", "adopted"},
@@ -152,7 +169,12 @@ Overview knowledge_overview(const KnowledgeBase& base, const std::vector<UseRow>
   }
   Overview o;
   o.title = "ForgeKernel: knowledge";
-  o.facts["operators"] = operators, o.facts["entries"] = Json::array();
+  o.facts["operators"] = operators, o.facts["entries"] = Json::array(), o.facts["damaged"] = Json::array();
+  std::vector<std::string> problems;
+  for (const DamagedEntry& d : base.damaged()) {
+    problems.push_back(d.error.text());
+    o.facts["damaged"].push_back({{"id", d.id}, {"problem", problems.back()}});
+  }
   std::vector<std::string> head = {"entry"};
   head.insert(head.end(), operators.begin(), operators.end());
   std::vector<std::vector<std::string>> rows;
@@ -188,6 +210,7 @@ Overview knowledge_overview(const KnowledgeBase& base, const std::vector<UseRow>
       "<p>How many runs of an operator retrieved an entry, cited it in a plan, implemented it in an accepted kernel, and sealed a kernel "
       "that shows its mechanism (adopted). {} entries, {} of them used; {} adopted by more than one operator.</p>",
       base.entries().size(), cells.size(), adopted_twice);
+  html += problem_list(problems);
   html += rows.empty() ? "<p>no run has used an entry yet</p>" : raw_table(head, rows, "uses");
   o.sections = {{"Entries and operators", html}};
   if (!idle.empty()) o.sections.emplace_back("Not used yet", "<div class=reasons>" + idle + "</div>");

@@ -16,7 +16,11 @@ struct ShownGeneration {
   Generation generation;
   bool promoted = false, in_line = false;
 };
-Result<std::vector<ShownGeneration>> sealed_kernels(const Vault&);
+struct ShownVault {
+  std::vector<ShownGeneration> kernels;
+  std::vector<DamagedRecord> damaged;
+};
+Result<ShownVault> shown_vault(const Vault&);
 
 struct Overview {
   std::string title;

@@ -138,7 +138,7 @@ Site::~Site() = default;
 
 Result<Site> Site::open(const Paths& paths) {
   FORGE_TRY_ASSIGN(Store store, Store::open_to_read(paths.home));
-  FORGE_TRY_ASSIGN(KnowledgeBase base, KnowledgeBase::load(paths.data / "knowledge"));
+  FORGE_TRY_ASSIGN(KnowledgeBase base, KnowledgeBase::load_readable(paths.data / "knowledge"));
   return Site(std::unique_ptr<Impl>(new Impl{
       .paths = paths, .store = std::move(store), .base = std::move(base), .chart_js = find_chart_js().value_or(""), .watched = {}}));
 }

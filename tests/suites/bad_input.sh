@@ -137,6 +137,19 @@ data && sed -i '0,/"op_type"/s//"op_type": "twice",\n  "op_type"/' "$op/definiti
 data && rm "$op/task.toml" && broken 2 'task.toml' "$forge" analyse softmax_f32
 data && sed -i 's/^title/titel/' "$work/data/knowledge/cpu/nontemporal-store/entry.toml" && broken 2 'entry.toml:[0-9]+.*titel' "$forge" kb list
 data && mkdir -p "$work/data/knowledge/cpu/nontemporal-store/evidence" && echo 'x' >"$work/data/knowledge/cpu/nontemporal-store/evidence/a.json" && broken 2 'a.json' "$forge" kb list
+# one damaged entry hides no other; what asks for it, or decides by the knowledge, says what is wrong
+data && echo 'id = ' >"$work/data/knowledge/cpu/nontemporal-store/entry.toml"
+broken 2 'row-resident' "$forge" kb list
+broken 2 'nontemporal-store/entry.toml:1' "$forge" kb list
+broken 2 '"id":"nontemporal-store","state":"damaged","problem":".*entry.toml:1' "$forge" --json kb list
+broken 2 'row-resident' "$forge" kb search row
+broken 0 'row-resident:' "$forge" kb show row-resident
+broken 2 'nontemporal-store/entry.toml:1' "$forge" kb show nontemporal-store
+broken 2 'nontemporal-store/entry.toml:1' "$forge" kb retire nontemporal-store
+broken 2 'nontemporal-store/entry.toml:1' "$forge" kb certify nontemporal-store
+broken 3 'nontemporal-store/entry.toml:1' "$forge" doctor
+broken 2 'nontemporal-store/entry.toml:1' "$forge" run softmax_f32 --candidates 1
+try 2 'no run has proposed' "$forge" kb certify --proposed
 data && sed -i 's/^default/defualt/' "$work/data/blueprints/cpu/softmax_f32/blueprint.toml" && broken 2 'blueprint.toml:[0-9]+.*defualt' "$forge" run softmax_f32 --candidates 1
 data && rm -r "$work/data/blueprints/cpu/softmax_f32" && broken 2 'blueprint' "$forge" run softmax_f32 --candidates 1
 
@@ -172,6 +185,15 @@ fi
 mkdir -p "$FORGE_HOME/runs/broken" && printf '{"seq":1}\n{}\n' >"$FORGE_HOME/runs/broken/journal.jsonl"
 try 2 'journal.jsonl:1' "$forge" show broken
 try 0 '' "$forge" runs
+# a damaged sealed kernel: named with its file and what to do
+lost="$FORGE_HOME/vault/softmax_f32/cpu-x86-64-avx2/0123abcd"
+mkdir -p "$lost" && printf '{"format": 1, "id' >"$lost/record.json"
+try 2 '0123abcd/record.json:1: not JSON.*put record.json back' "$forge" lineage
+try 2 '"operator":"softmax_f32","target":"cpu:x86-64-avx2","id":"0123abcd","state":"damaged","problem":".*record.json:1' "$forge" --json lineage softmax_f32
+try 0 'nothing was sealed yet for gemm_f32' "$forge" lineage gemm_f32
+try 2 '0123abcd/record.json:1' "$forge" promote 0123
+try 2 '0123abcd/record.json:1' "$forge" run softmax_f32 --reference gen:0123 --target cpu:x86-64-avx2
+rm -r "$FORGE_HOME/vault/softmax_f32"
 # a damaged index is made again
 printf 'not a database at all, but a text that is long enough to be taken for a header of one' >"$FORGE_HOME/index.sqlite"
 try 0 '' "$forge" runs

@@ -263,8 +263,8 @@ TEST(Run, OnlyAFasterGen0TakesThePlaceOfAnother) {
   ASSERT_TRUE(vault);
   const auto all = vault->all();
   ASSERT_TRUE(all);
-  ASSERT_EQ(all->size(), 3u);
-  const auto of_these = vault->promoted(all->front().operator_name, all->front().target);
+  ASSERT_EQ(all->kernels.size(), 3u);
+  const auto of_these = vault->promoted(all->kernels.front().operator_name, all->kernels.front().target);
   ASSERT_TRUE(of_these && *of_these);
   EXPECT_EQ((*of_these)->id, promoted);
 }
@@ -287,7 +287,7 @@ TEST(Run, AKernelThatIsSealedAlreadyKeepsItsRecord) {
   EXPECT_EQ(told[0], told[1]);
   const auto vault = Vault::open(folder->path());
   ASSERT_TRUE(vault);
-  EXPECT_EQ(vault->all()->at(0).verdict.measurement()->seconds, told[0]);
+  EXPECT_EQ(vault->all()->kernels.at(0).verdict.measurement()->seconds, told[0]);
 }
 
 // The fake gate remembers nothing, as the gate of a resumed run does.

@@ -131,6 +131,45 @@ TEST_F(KnowledgeTest, AFolderWithAnotherNameThanItsIdIsRefused) {
   EXPECT_EQ(r.error().field, "id");
 }
 
+TEST_F(KnowledgeTest, ADamagedEntryHidesNoOtherFromAListAndStopsWhatDecides) {
+  add("a"), add("torn"), add("unmeasured"), add("lost"), add("z");
+  std::ofstream(dir.path() / "cpu/torn/entry.toml") << std::string(kEntry).substr(0, 100);
+  fs::create_directories(dir.path() / "cpu/unmeasured/evidence");
+  std::ofstream(dir.path() / "cpu/unmeasured/evidence/a.json") << "{\"format\": 1, \xff";
+  fs::remove(dir.path() / "cpu/lost/entry.toml");
+  fs::create_directories(dir.path() / "zz");
+  fs::copy(dir.path() / "cpu/a", dir.path() / "zz/a", fs::copy_options::recursive);  // an id that is there already
+  const auto base = KnowledgeBase::load_readable(dir.path());
+  ASSERT_TRUE(base) << base.error().text();
+  ASSERT_EQ(base->entries().size(), 2u);
+  EXPECT_TRUE(base->find("a") && base->find("z"));
+  std::map<std::string, std::string> files;
+  for (const DamagedEntry& d : base->damaged()) {
+    files[d.id] = d.error.file;
+    EXPECT_TRUE(d.id == "torn" || !d.error.fix.empty()) << d.error.text();  // of a text its line says enough
+  }
+  const std::map<std::string, std::string> wanted = {{"torn", (dir.path() / "cpu/torn/entry.toml").string()},
+                                                     {"unmeasured", (dir.path() / "cpu/unmeasured/evidence/a.json").string()},
+                                                     {"lost", (dir.path() / "cpu/lost/entry.toml").string()},
+                                                     {"a", (dir.path() / "zz/a/entry.toml").string()}};
+  EXPECT_EQ(files, wanted);
+  EXPECT_FALSE(KnowledgeBase::load(dir.path()));
+  ASSERT_TRUE(set_retired(dir.path(), "z", true));
+  const auto torn = set_retired(dir.path(), "torn", true);
+  ASSERT_FALSE(torn);
+  EXPECT_EQ(torn.error().file, wanted.at("torn"));
+}
+
+TEST_F(KnowledgeTest, OneFamilyIsReadAlone) {
+  add("a");
+  fs::rename(dir.path() / "cpu", dir.path() / "proposed");
+  fs::create_directories(dir.path() / "runs" / "a-run");
+  const auto base = KnowledgeBase::load_readable(dir.path(), "proposed");
+  ASSERT_TRUE(base) << base.error().text();
+  EXPECT_EQ(base->entries().size(), 1u);
+  EXPECT_TRUE(base->damaged().empty());
+}
+
 TEST_F(KnowledgeTest, SearchRanksTitlesAboveBodies) {
   add("a"), add("lines");
   const KnowledgeBase base = *KnowledgeBase::load(dir.path());

@@ -7,8 +7,10 @@
 #include <optional>
 
 #include "core/json_io.h"
+#include "core/package.h"
 #include "knowledge/knowledge.h"
 #include "store/journal.h"
+#include "vault/vault.h"
 
 namespace forge {
 namespace {
@@ -155,6 +157,46 @@ TEST_F(SiteTest, AJournalThatIsAFolderIsSaidAndTheOtherRunsStay) {
   EXPECT_EQ(all["runs"][1]["state"], "unreadable");
   EXPECT_NE(all["runs"][1]["unreadable"].get<std::string>().find("cannot read"), std::string::npos);
   EXPECT_NE(get(site, "/").body.find("unreadable"), std::string::npos);
+}
+
+TEST_F(SiteTest, ADamagedKernelIsSaidAndTheOthersStay) {
+  Vault vault = Vault::open(m_home.path()).value();
+  Generation g;
+  g.operator_name = "softmax_f32", g.target = "cpu:x86-64-avx2", g.run_id = "r1", g.parent = "expert:x";
+  g.verdict = Verdict::passed(CorrectnessReport{}, Measurement{});
+  std::vector<std::string> ids;
+  for (const char* source : {"int one;\n", "int two;\n"}) {
+    g.package = {.source_name = "kernel.cpp", .source = source, .plan_text = "format = 1\n", .origin = "a test"};
+    g.id = package_hash(g.package);
+    ASSERT_TRUE(vault.seal(g));
+    ids.push_back(g.id);
+  }
+  const fs::path file = m_home.path() / "vault/softmax_f32/cpu-x86-64-avx2" / ids[0] / "record.json";
+  ASSERT_TRUE(write_file_atomic(file, "{\"format\": <b>"));
+  Site site = open();
+  const Json j = json(site, "/api/lineages");
+  ASSERT_EQ(j["generations"].size(), 1u);
+  EXPECT_EQ(j["generations"][0]["id"], ids[1]);
+  ASSERT_EQ(j["damaged"].size(), 1u);
+  EXPECT_EQ(j["damaged"][0]["id"], ids[0]);
+  EXPECT_NE(j["damaged"][0]["problem"].get<std::string>().find(file.string()), std::string::npos);
+  const std::string page = get(site, "/lineages").body;
+  for (const std::string& text : {file.string(), ids[1].substr(0, 12)}) EXPECT_NE(page.find(text), std::string::npos) << text;
+}
+
+TEST_F(SiteTest, ADamagedEntryIsSaidAndTheOthersStay) {
+  const TempDir data = TempDir::make().value();
+  fs::copy(fs::path(FORGE_SOURCE_DIR) / "knowledge", data.path() / "knowledge", fs::copy_options::recursive);
+  const fs::path file = data.path() / "knowledge/cpu/nontemporal-store/entry.toml";
+  ASSERT_TRUE(write_file_atomic(file, "format = 1\n<x-y> = 1"));
+  auto site = Site::open(Paths{.data = data.path(), .plugins = {}, .home = m_home.path()});
+  ASSERT_TRUE(site) << site.error().text();
+  const Json j = json(*site, "/api/knowledge");
+  ASSERT_EQ(j["damaged"].size(), 1u);
+  EXPECT_EQ(j["damaged"][0]["id"], "nontemporal-store");
+  const std::string page = get(*site, "/knowledge").body;
+  for (const std::string& text : {file.string(), std::string("row-resident")}) EXPECT_NE(page.find(text), std::string::npos) << text;
+  EXPECT_EQ(page.find("<x-y>"), std::string::npos);
 }
 
 TEST_F(SiteTest, LookingMakesNothing) {
