@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "util/text.h"
 
 namespace forge {
@@ -31,24 +31,18 @@ namespace {
 
 constexpr std::size_t kDocumentCap = 16 << 20;
 
-const Json& at(const Json& j, const char* key) {
-  static const Json none;
-  if (!j.is_object()) return none;
-  const auto found = j.find(key);
-  return found == j.end() ? none : *found;
-}
 std::int64_t count(const Json& j, const char* key) {
-  const Json& v = at(j, key);
+  const Json& v = field_of(j, key);
   if (!v.is_number()) return 0;
   const double d = v.get<double>();
   return d > 0 && d < 1e12 ? static_cast<std::int64_t>(d) : 0;
 }
 double dollars(const Json& j, const char* key) {
-  const Json& v = at(j, key);
+  const Json& v = field_of(j, key);
   return v.is_number() ? std::clamp(v.get<double>(), 0.0, 1e9) : 0;
 }
 std::string text(const Json& j, const char* key) {
-  const Json& v = at(j, key);
+  const Json& v = field_of(j, key);
   return v.is_string() ? utf8_head(v.get_ref<const std::string&>(), 500) : std::string();
 }
 // In all of `total` tokens of a prompt, what came from the cache and what did not.
@@ -95,8 +89,8 @@ class ClaudeUsage final : public LineUsage {
     }
     // Of the message's start, so its output is not the final one: a lower bound that a killed agent leaves.
     if (type == "assistant" && !m_final) {
-      const Json& message = at(j, "message");
-      m_messages[text(message, "id")] = claude_usage(at(message, "usage"));
+      const Json& message = field_of(j, "message");
+      m_messages[text(message, "id")] = claude_usage(field_of(message, "usage"));
       TokenUse sum;
       for (const auto& [id, use] : m_messages) sum += use;
       sum.estimated = true;
@@ -105,13 +99,13 @@ class ClaudeUsage final : public LineUsage {
     if (type != "result") return;
     m_final = true;
     TokenUse all;
-    for (const auto& [model, u] : at(j, "modelUsage").items()) {
+    for (const auto& [model, u] : field_of(j, "modelUsage").items()) {
       all.input += count(u, "inputTokens");
       all.cache_read += count(u, "cacheReadInputTokens");
       all.cache_write += count(u, "cacheCreationInputTokens");
       all.output += count(u, "outputTokens");
     }
-    if (all.total() == 0) all = claude_usage(at(j, "usage"));  // of the main model alone
+    if (all.total() == 0) all = claude_usage(field_of(j, "usage"));  // of the main model alone
     all.dollars = dollars(j, "total_cost_usd");
     replace(all);
     m_last_words = text(j, "subtype");
@@ -125,14 +119,14 @@ class ClaudeUsage final : public LineUsage {
 class CodexUsage final : public LineUsage {
   void event(const Json& j, const std::string& type) override {
     if (type == "turn.completed") {
-      const Json& u = at(j, "usage");
+      const Json& u = field_of(j, "usage");
       TokenUse use = prompt(count(u, "input_tokens"), count(u, "cached_input_tokens"), count(u, "cache_write_input_tokens"));
       use.output = count(u, "output_tokens");
       m_use += use;
     }
-    if (type == "turn.failed") m_last_words = "turn failed: " + text(at(j, "error"), "message");
+    if (type == "turn.failed") m_last_words = "turn failed: " + text(field_of(j, "error"), "message");
     if (type == "error") m_last_words = "error: " + text(j, "message");
-    if (type == "item.completed" && text(at(j, "item"), "type") == "agent_message") m_last_words = text(at(j, "item"), "text");
+    if (type == "item.completed" && text(field_of(j, "item"), "type") == "agent_message") m_last_words = text(field_of(j, "item"), "text");
   }
 };
 
@@ -146,14 +140,14 @@ class GeminiUsage final : public LineUsage {  // either of its two outputs
     const std::size_t from = m_document.find('{');
     if (m_streamed || from == std::string::npos) return;
     const Json j = Json::parse(m_document.substr(from), nullptr, false);
-    for (const auto& [model, m] : at(at(j, "stats"), "models").items()) {
-      const Json& t = at(m, "tokens");
+    for (const auto& [model, m] : field_of(field_of(j, "stats"), "models").items()) {
+      const Json& t = field_of(m, "tokens");
       TokenUse use = prompt(count(t, "prompt"), count(t, "cached"), 0);
       use.input += count(t, "tool");
       use.output = count(t, "candidates") + count(t, "thoughts");
       m_use += use;
     }
-    m_last_words = at(j, "error").is_object() ? "error: " + text(at(j, "error"), "message") : text(j, "response");
+    m_last_words = field_of(j, "error").is_object() ? "error: " + text(field_of(j, "error"), "message") : text(j, "response");
   }
 
  private:
@@ -161,7 +155,7 @@ class GeminiUsage final : public LineUsage {  // either of its two outputs
     if (type == "error") m_last_words = "error: " + text(j, "message");
     if (type != "result") return;
     m_streamed = true;
-    const Json& s = at(j, "stats");
+    const Json& s = field_of(j, "stats");
     TokenUse use = prompt(count(s, "input_tokens"), count(s, "cached"), 0);
     // Thoughts are in the total alone.
     use.output = std::max(count(s, "output_tokens"), count(s, "total_tokens") - count(s, "input_tokens"));
@@ -175,15 +169,16 @@ class GeminiUsage final : public LineUsage {  // either of its two outputs
 
 class OpencodeUsage final : public LineUsage {
   void event(const Json& j, const std::string& type) override {
-    if (type == "error") m_last_words = "error: " + (text(at(at(j, "error"), "data"), "message") + text(at(j, "error"), "name"));
-    if (type == "text") m_last_words = text(at(j, "part"), "text");
+    if (type == "error")
+      m_last_words = "error: " + (text(field_of(field_of(j, "error"), "data"), "message") + text(field_of(j, "error"), "name"));
+    if (type == "text") m_last_words = text(field_of(j, "part"), "text");
     if (type != "step_finish") return;
-    const Json& part = at(j, "part");
-    const Json& t = at(part, "tokens");
+    const Json& part = field_of(j, "part");
+    const Json& t = field_of(part, "tokens");
     TokenUse use;
     use.input = count(t, "input");
-    use.cache_read = count(at(t, "cache"), "read");
-    use.cache_write = count(at(t, "cache"), "write");
+    use.cache_read = count(field_of(t, "cache"), "read");
+    use.cache_write = count(field_of(t, "cache"), "write");
     use.output = count(t, "output") + count(t, "reasoning");
     use.dollars = dollars(part, "cost");
     m_use += use;

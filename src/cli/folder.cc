@@ -12,8 +12,8 @@
 #include "cli/outcome.h"
 #include "cli/standing.h"
 #include "cli/task_flags.h"
+#include "core/loose_json.h"
 #include "evolve/evolve.h"
-#include "model/loose_json.h"
 #include "util/progress.h"
 
 namespace forge {

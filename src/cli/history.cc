@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/table.h"
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "report/report.h"
 #include "util/text.h"
 
@@ -59,11 +59,6 @@ int list_runs(Context& c, bool rebuild) {
   return c.finish(dump(document));
 }
 
-std::string text_at(const Json& j, const char* key) {
-  if (!j.is_object() || !j.contains(key)) return "";
-  return j[key].is_string() ? j[key].get<std::string>() : j[key].dump();
-}
-
 int show(Context& c, const std::string& wanted, bool events_only) {
   auto store = Store::open_to_read(c.paths.home);
   if (!store) return c.fail(store.error());
@@ -77,10 +72,10 @@ int show(Context& c, const std::string& wanted, bool events_only) {
     const Json request = Json::parse(e.request, nullptr, false), response = Json::parse(e.response, nullptr, false);
     document.push_back(
         {{"seq", e.seq}, {"time", e.time}, {"type", e.type}, {"seconds", e.seconds}, {"request", request}, {"response", response}});
-    std::string what = text_at(response, "reason");
-    if (const std::string detail = text_at(response, "detail"); !detail.empty()) what += ": " + detail;
+    std::string what = text_of(response, "reason");
+    if (const std::string detail = text_of(response, "detail"); !detail.empty()) what += ": " + detail;
     for (const char* key : {"milestone", "reason", "stop", "why"})
-      if (const std::string t = text_at(request, key); !t.empty() && what.size() < 120) what = t + (what.empty() ? "" : "  ") + what;
+      if (const std::string t = text_of(request, key); !t.empty() && what.size() < 120) what = t + (what.empty() ? "" : "  ") + what;
     table.push_back({std::to_string(e.seq), e.time, e.type, fmt::format("{:.2f} s", e.seconds), utf8_head(what, 140)});
   }
   c.out(format_table({"event", "time", "type", "took", "what"}, table));

@@ -7,27 +7,22 @@
 #include "agents/folder_driver.h"
 #include "cli/table.h"
 #include "core/json_reader.h"
+#include "core/loose_json.h"
 #include "core/operator.h"
 #include "evolve/bench.h"
-#include "model/loose_json.h"
 
 namespace forge {
 
 namespace {
 
-std::string string_at(const Json& j, const char* key) {
-  const Json& m = field_of(j, key);
-  return m.is_string() ? m.get<std::string>() : "";
-}
-
 void add_hand_in(Standing& s, const Json& request, const Json& response, const OperatorFolder& op) {
   Standing::HandIn h;
-  h.milestone = string_at(request, "milestone");
-  h.reason = string_at(response, "reason");
+  h.milestone = string_of(request, "milestone");
+  h.reason = string_of(response, "reason");
   h.verdict = h.reason == name(Reason::accepted) ? "accepted" : "rejected";
   TaskFile open = op.task;
   open.hidden.clear();
-  h.detail = disclose(string_at(response, "detail"), op.definition, open);
+  h.detail = disclose(string_of(response, "detail"), op.definition, open);
   if (const auto v = read_verdict(response, "journal"))
     if (const PairedTiming* p = find_pairing(*v, "reference")) h.speedup = p->speedup.mid;
   s.hand_ins.push_back(std::move(h));
@@ -53,11 +48,11 @@ Result<Standing> standing_of(const Paths& paths, const Store& store, const std::
       FORGE_TRY_ASSIGN(op, load_operator(paths, s.task.operator_name, target.family));
     } else if (e.type == "plan") {
       s.plan.clear();
-      for (const Json& m : field_of(request, "milestones")) s.plan += (s.plan.empty() ? "" : " ") + string_at(m, "id");
+      for (const Json& m : field_of(request, "milestones")) s.plan += (s.plan.empty() ? "" : " ") + string_of(m, "id");
     } else if (e.type == "milestone.start") {
-      s.title = string_at(request, "title");
+      s.title = string_of(request, "title");
     } else if (e.type == "agent.brief") {
-      s.milestone = string_at(request, "milestone");
+      s.milestone = string_of(request, "milestone");
       JsonReader brief(request, file.string());
       brief.ignore_unknown_keys();
       brief.need("attempt", s.attempt);
@@ -73,7 +68,7 @@ Result<Standing> standing_of(const Paths& paths, const Store& store, const std::
       s.milestone.clear();
     } else if (e.type == "run.end") {
       s.ended = true;
-      s.stop = string_at(request, "stop");
+      s.stop = string_of(request, "stop");
     }
   }
   if (events.empty()) return fail(Code::not_found, "the journal of " + run + " is empty", "start a new run: forge open OPERATOR");

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "core/loose_json.h"
+
 namespace forge {
 
 namespace {
@@ -19,22 +21,13 @@ tl::unexpected<Error> malformed(const char* what) {
                     .fix = "it was written by another version of forge; start a new run"});
 }
 
-const Json* member(const Json& j, const char* key) {
-  if (!j.is_object()) return nullptr;
-  const auto at = j.find(key);
-  return at == j.end() ? nullptr : &*at;
-}
-std::string text_of(const Json& j, const char* key) {
-  const Json* m = member(j, key);
-  return m && m->is_string() ? m->get<std::string>() : "";
-}
 double number_of(const Json& j, const char* key, double otherwise) {
-  const Json* m = member(j, key);
+  const Json* m = find_field(j, key);
   return m && m->is_number() ? m->get<double>() : otherwise;
 }
 std::vector<std::string> texts_of(const Json& j, const char* key) {
   std::vector<std::string> out;
-  if (const Json* m = member(j, key); m && m->is_array())
+  if (const Json* m = find_field(j, key); m && m->is_array())
     for (const Json& s : *m)
       if (s.is_string()) out.push_back(s.get<std::string>());
   return out;
@@ -109,12 +102,12 @@ Result<Decisions> read_decisions(const Json& j) {
 }
 
 Result<ReferenceInfo> read_reference(const Json& j) {
-  const Json* present = member(j, "present");
+  const Json* present = find_field(j, "present");
   if (!present || !present->is_boolean()) return malformed("present");
   ReferenceInfo out;
   out.present = present->get<bool>();
-  out.id = text_of(j, "id");
-  out.description = text_of(j, "description");
+  out.id = string_of(j, "id");
+  out.description = string_of(j, "description");
   out.considered = texts_of(j, "considered");
   out.seconds = number_of(j, "seconds", 0);
   return out;
@@ -125,20 +118,20 @@ Result<std::vector<Retrieved>> read_retrieved(const Json& j) {
   std::vector<Retrieved> out;
   for (const Json& row : j) {
     Retrieved r;
-    r.entry.id = text_of(row, "id");
+    r.entry.id = string_of(row, "id");
     if (r.entry.id.empty()) return malformed("knowledge.id");
-    r.entry.title = text_of(row, "title");
-    r.entry.mechanism = text_of(row, "mechanism");
+    r.entry.title = string_of(row, "title");
+    r.entry.mechanism = string_of(row, "mechanism");
     r.entry.limitations = texts_of(row, "limitations");
     bool known = false;
     for (EntryState s : {EntryState::proposed, EntryState::certified, EntryState::refuted, EntryState::retired})
-      if (text_of(row, "state") == name(s)) r.state = s, known = true;
+      if (string_of(row, "state") == name(s)) r.state = s, known = true;
     if (!known) return malformed("knowledge.state");
     r.effect = number_of(row, "effect", 1);
-    if (const Json* advice = member(row, "advice"); advice && advice->is_array())
+    if (const Json* advice = find_field(row, "advice"); advice && advice->is_array())
       for (const Json& a : *advice) {
-        Advice one{.decision = text_of(a, "decision"), .value = text_of(a, "value"), .when = {}, .because = text_of(a, "because")};
-        if (const std::string when = text_of(a, "when"); !when.empty()) {
+        Advice one{.decision = string_of(a, "decision"), .value = string_of(a, "value"), .when = {}, .because = string_of(a, "because")};
+        if (const std::string when = string_of(a, "when"); !when.empty()) {
           FORGE_TRY_ASSIGN(one.when, parse_expr(when));
         }
         r.advice.push_back(std::move(one));
@@ -150,16 +143,16 @@ Result<std::vector<Retrieved>> read_retrieved(const Json& j) {
 
 Result<Heritage> read_heritage(const Json& j) {
   Heritage out;
-  if (const Json* number = member(j, "number")) {
+  if (const Json* number = find_field(j, "number")) {
     if (!number->is_number_integer() || *number < 0 || *number > std::numeric_limits<int>::max()) return malformed("heritage.number");
     out.number = number->get<int>();
   }
-  out.parent = text_of(j, "parent");
-  const Json* decisions = member(j, "decisions");
-  const Json* avoided = member(j, "avoided");
+  out.parent = string_of(j, "parent");
+  const Json* decisions = find_field(j, "decisions");
+  const Json* avoided = find_field(j, "avoided");
   if (!decisions || !avoided || !avoided->is_array()) return malformed("heritage");
   FORGE_TRY_ASSIGN(out.decisions, read_decisions(*decisions));
-  for (const Json& f : *avoided) out.avoided.push_back({text_of(f, "decision"), text_of(f, "value"), text_of(f, "because")});
+  for (const Json& f : *avoided) out.avoided.push_back({string_of(f, "decision"), string_of(f, "value"), string_of(f, "because")});
   return out;
 }
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "knowledge/knowledge.h"
 #include "util/progress.h"
 
@@ -74,14 +74,14 @@ Result<std::vector<UseRow>> read_uses(const fs::path& home) {
         Json::parse(text->begin() + static_cast<std::ptrdiff_t>(at), text->begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     at = end + 1;
     if (!line.is_object()) continue;
-    const auto get = [&](const char* key) {
-      return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : std::string();
-    };
-    UseRow r{
-        .entry = get("entry"), .operator_name = get("operator"), .run = get("run"), .generation = get("generation"), .use = Use::retrieved};
+    UseRow r{.entry = string_of(line, "entry"),
+             .operator_name = string_of(line, "operator"),
+             .run = string_of(line, "run"),
+             .generation = string_of(line, "generation"),
+             .use = Use::retrieved};
     bool known = false;
     for (const Use u : {Use::retrieved, Use::cited, Use::implemented, Use::adopted})
-      if (get("use") == name(u)) r.use = u, known = true;
+      if (string_of(line, "use") == name(u)) r.use = u, known = true;
     if (known && !r.entry.empty()) out.push_back(std::move(r));
   }
   return out;

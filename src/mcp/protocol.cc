@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 
 namespace forge {
 
@@ -58,17 +58,6 @@ Json describe(const ToolSpec& t) {
                 {"openWorldHint", false}}}};
 }
 
-const Json* at(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_at(const Json& object, const char* key) {
-  const Json* v = at(object, key);
-  return v && v->is_string() ? v->get<std::string>() : std::string();
-}
-
 Json versions() {
   Json all = Json::array({kModern});
   for (auto v = std::rbegin(kLegacy); v != std::rend(kLegacy); ++v) all.push_back(*v);
@@ -79,17 +68,17 @@ bool is_id(const Json& id) { return id.is_string() || id.is_number_integer(); }
 
 // A modern request must say its version and what the client can do. Empty: it may be served.
 std::string refuse_modern(const Json& id, const Json& meta) {
-  const std::string asked = text_at(meta, kVersionKey);
+  const std::string asked = string_of(meta, kVersionKey);
   if (asked != kModern)
     return error_line(id, kVersion, fmt::format("protocol version '{}' is not supported", asked),
                       Json{{"supported", versions()}, {"requested", asked}});
-  const Json* can = at(meta, kCapabilitiesKey);
+  const Json* can = find_field(meta, kCapabilitiesKey);
   if (!can || !can->is_object()) return error_line(id, kParams, fmt::format("_meta lacks {}", kCapabilitiesKey));
   return {};
 }
 
 Json initialized(const Json& params, const McpSettings& s) {
-  const std::string asked = text_at(params, "protocolVersion");
+  const std::string asked = string_of(params, "protocolVersion");
   const bool known = std::find(std::begin(kLegacy), std::end(kLegacy), asked) != std::end(kLegacy);
   return Json{{"protocolVersion", known ? asked : *std::rbegin(kLegacy)},
               {"capabilities", {{"tools", Json::object()}}},
@@ -114,24 +103,24 @@ McpIncoming McpProtocol::receive(const std::string& line) const {
   if (!parsed) return answer(error_line(nullptr, kParse, "not JSON: one message a line is expected"));
   const Json& message = *parsed;
   if (!message.is_object()) return answer(error_line(nullptr, kInvalid, "a message is one JSON object; batches are not supported"));
-  const Json* id = at(message, "id");
-  const std::string method = text_at(message, "method");
+  const Json* id = find_field(message, "id");
+  const std::string method = string_of(message, "method");
   const Json no_params = Json::object();
-  const Json* given = at(message, "params");
+  const Json* given = find_field(message, "params");
   const Json& params = given ? *given : no_params;
-  if (method.empty() && (at(message, "result") || at(message, "error"))) return {};  // an answer: we ask nothing
+  if (method.empty() && (find_field(message, "result") || find_field(message, "error"))) return {};  // an answer: we ask nothing
   if (!id) {
     McpIncoming in;
     if (method == "notifications/cancelled")
-      if (const Json* request = at(params, "requestId"); request && is_id(*request)) in.cancelled = dump(*request);
+      if (const Json* request = find_field(params, "requestId"); request && is_id(*request)) in.cancelled = dump(*request);
     return in;  // other notifications need no deed, and none may be answered
   }
   if (!is_id(*id)) return answer(error_line(nullptr, kInvalid, "an id is a string or an integer"));
-  if (text_at(message, "jsonrpc") != "2.0" || method.empty()) return answer(error_line(*id, kInvalid, "not a JSON-RPC 2.0 request"));
+  if (string_of(message, "jsonrpc") != "2.0" || method.empty()) return answer(error_line(*id, kInvalid, "not a JSON-RPC 2.0 request"));
   if (!params.is_object()) return answer(error_line(*id, kParams, "params is an object"));
 
-  const Json* meta = at(params, "_meta");
-  const bool modern = meta && at(*meta, kVersionKey);
+  const Json* meta = find_field(params, "_meta");
+  const bool modern = meta && find_field(*meta, kVersionKey);
   if (modern)
     if (std::string refusal = refuse_modern(*id, *meta); !refusal.empty()) return answer(std::move(refusal));
   if (method == "server/discover") {
@@ -141,7 +130,7 @@ McpIncoming McpProtocol::receive(const std::string& line) const {
   if (method == "initialize" && !modern) return answer(result_line(*id, false, initialized(params, m_settings)));
   if (method == "ping" && !modern) return answer(result_line(*id, false, Json::object()));
   if (method == "tools/list") {
-    if (const Json* cursor = at(params, "cursor"); cursor && !cursor->is_null())
+    if (const Json* cursor = find_field(params, "cursor"); cursor && !cursor->is_null())
       return answer(error_line(*id, kParams, "unknown cursor: the list has one page"));
     Json tools = Json::array();
     for (const ToolSpec& t : m_tools) tools.push_back(describe(t));
@@ -150,7 +139,7 @@ McpIncoming McpProtocol::receive(const std::string& line) const {
   }
   if (method != "tools/call") return answer(error_line(*id, kNoMethod, fmt::format("no method is called '{}'", method)));
 
-  const std::string tool = text_at(params, "name");
+  const std::string tool = string_of(params, "name");
   std::string known;
   bool found = false;
   for (const ToolSpec& t : m_tools) {
@@ -158,14 +147,14 @@ McpIncoming McpProtocol::receive(const std::string& line) const {
     known += (known.empty() ? "" : ", ") + t.tool.name;
   }
   if (!found) return answer(error_line(*id, kParams, fmt::format("no tool is called '{}'; there are: {}", tool, known)));
-  const Json* arguments = at(params, "arguments");
+  const Json* arguments = find_field(params, "arguments");
   if (arguments && !arguments->is_object() && !arguments->is_null()) return answer(error_line(*id, kParams, "arguments is an object"));
   McpCall call;
   call.id = dump(*id);
   call.modern = modern;
   call.call = ToolCall{call.id, tool, arguments && arguments->is_object() ? dump(*arguments) : "{}"};
   if (meta)
-    if (const Json* token = at(*meta, "progressToken"); token && is_id(*token)) call.progress_token = dump(*token);
+    if (const Json* token = find_field(*meta, "progressToken"); token && is_id(*token)) call.progress_token = dump(*token);
   return McpIncoming{{}, std::move(call), {}};
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/loose_json.h"
 #include "model/anthropic.h"
-#include "model/loose_json.h"
 
 namespace forge {
 

@@ -4,8 +4,8 @@
 // this request reads on, however many results stand between).
 #include <algorithm>
 
+#include "core/loose_json.h"
 #include "model/anthropic.h"
-#include "model/loose_json.h"
 
 namespace forge {
 namespace {

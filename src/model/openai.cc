@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/loose_json.h"
+#include "core/loose_json.h"
 
 namespace forge {
 namespace {

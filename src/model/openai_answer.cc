@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "model/loose_json.h"
+#include "core/loose_json.h"
 #include "model/openai.h"
 
 namespace forge {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <set>
 
-#include "model/loose_json.h"
+#include "core/loose_json.h"
 #include "model/sse.h"
 #include "util/text.h"
 

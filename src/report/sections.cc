@@ -12,9 +12,9 @@ namespace forge {
 namespace {
 
 std::string interval(const Json& i) {
-  return i.is_object()
-             ? fmt::format("{:.3f} [{:.3f} {:.3f}]", number_of(field(i, "mid")), number_of(field(i, "low")), number_of(field(i, "high")))
-             : "-";
+  return i.is_object() ? fmt::format("{:.3f} [{:.3f} {:.3f}]", number_of(field_of(i, "mid")), number_of(field_of(i, "low")),
+                                     number_of(field_of(i, "high")))
+                       : "-";
 }
 
 std::string left_out(std::size_t n, const std::string& of, const std::string& which) {
@@ -22,20 +22,21 @@ std::string left_out(std::size_t n, const std::string& of, const std::string& wh
 }
 
 std::string summary(const Story& s) {
-  const Json& task = field(s.start, "task");
+  const Json& task = field_of(s.start, "task");
   const Json& t = pairing_with(s.confirm, "reference");
   std::vector<std::vector<std::string>> rows = {
-      {"operator", text_of(field(task, "operator"))},
-      {"target", text_of(field(task, "target"))},
-      {"reference", text_of(field(s.open, "id")) + ": " + text_of(field(s.open, "description"))},
-      {"reference time", format_seconds(number_of(field(s.open, "seconds")))},
+      {"operator", text_of(field_of(task, "operator"))},
+      {"target", text_of(field_of(task, "target"))},
+      {"reference", text_of(field_of(s.open, "id")) + ": " + text_of(field_of(s.open, "description"))},
+      {"reference time", format_seconds(number_of(field_of(s.open, "seconds")))},
       {"confirmed speedup [95 %]",
-       t.is_null() ? "nothing confirmed" : interval(field(t, "speedup")) + ", " + text_of(field(t, "comparison"))},
-      {"by the outside clock", t.is_null() ? "-" : interval(field(t, "outside_speedup"))},
-      {"against the first expert, directly", interval(field(pairing_with(s.direct, "expert"), "speedup"))},
-      {"noise floor", fmt::format("{:.2f} % ({} pairs)", 100 * number_of(field(s.floor, "ratio")), number_of(field(s.floor, "pairs")))},
+       t.is_null() ? "nothing confirmed" : interval(field_of(t, "speedup")) + ", " + text_of(field_of(t, "comparison"))},
+      {"by the outside clock", t.is_null() ? "-" : interval(field_of(t, "outside_speedup"))},
+      {"against the first expert, directly", interval(field_of(pairing_with(s.direct, "expert"), "speedup"))},
+      {"noise floor",
+       fmt::format("{:.2f} % ({} pairs)", 100 * number_of(field_of(s.floor, "ratio")), number_of(field_of(s.floor, "pairs")))},
       {"hand-ins", std::to_string(s.hand_ins)},
-      {"ended", s.end.is_null() ? "not finished: this is an interrupted or running run" : text_of(field(s.end, "stop"))},
+      {"ended", s.end.is_null() ? "not finished: this is an interrupted or running run" : text_of(field_of(s.end, "stop"))},
   };
   std::vector<double> sorted = s.verdict_seconds;
   std::sort(sorted.begin(), sorted.end());
@@ -68,30 +69,32 @@ std::string hand_ins(const Story& s, bool newest_first) {
 std::string plans(const Story& s) {
   std::string out;
   for (const Json& plan : s.plans) {
-    out +=
-        fmt::format("<h3>Revision {:.0f}</h3><p>{}</p>", number_of(field(plan, "revision")), escape_html(text_of(field(plan, "reason"))));
+    out += fmt::format("<h3>Revision {:.0f}</h3><p>{}</p>", number_of(field_of(plan, "revision")),
+                       escape_html(text_of(field_of(plan, "reason"))));
     std::vector<std::vector<std::string>> rows;
-    for (const Json& m : field(plan, "milestones"))
-      for (const Json& d : field(m, "decisions")) {
+    for (const Json& m : field_of(plan, "milestones"))
+      for (const Json& d : field_of(m, "decisions")) {
         std::string evidence, rejected, cites;
-        for (const Json& e : field(d, "evidence"))
-          evidence += (field(e, "observed").is_boolean() && field(e, "observed").get<bool>() ? "observed: " : "hypothesis: ") +
-                      text_of(field(e, "text")) + "\n";
-        for (const Json& r : field(d, "rejected")) rejected += text_of(field(r, "value")) + ": " + text_of(field(r, "why")) + "\n";
-        for (const Json& c : field(d, "cites")) cites += text_of(c) + " ";
-        rows.push_back({text_of(field(m, "id")), text_of(field(d, "id")), text_of(field(d, "name")) + " = " + text_of(field(d, "choice")),
-                        evidence, rejected, text_of(field(d, "expected_effect")), cites});
+        for (const Json& e : field_of(d, "evidence"))
+          evidence += (field_of(e, "observed").is_boolean() && field_of(e, "observed").get<bool>() ? "observed: " : "hypothesis: ") +
+                      text_of(field_of(e, "text")) + "\n";
+        for (const Json& r : field_of(d, "rejected")) rejected += text_of(field_of(r, "value")) + ": " + text_of(field_of(r, "why")) + "\n";
+        for (const Json& c : field_of(d, "cites")) cites += text_of(c) + " ";
+        rows.push_back({text_of(field_of(m, "id")), text_of(field_of(d, "id")),
+                        text_of(field_of(d, "name")) + " = " + text_of(field_of(d, "choice")), evidence, rejected,
+                        text_of(field_of(d, "expected_effect")), cites});
       }
     out += html_table({"milestone", "id", "decision", "evidence", "rejected", "expected", "cites"}, rows);
-    for (const Json& f : field(plan, "avoided"))
-      out += fmt::format("<p>avoided: {} = {}, because {}</p>", escape_html(text_of(field(f, "decision"))),
-                         escape_html(text_of(field(f, "value"))), escape_html(text_of(field(f, "because"))));
+    for (const Json& f : field_of(plan, "avoided"))
+      out += fmt::format("<p>avoided: {} = {}, because {}</p>", escape_html(text_of(field_of(f, "decision"))),
+                         escape_html(text_of(field_of(f, "value"))), escape_html(text_of(field_of(f, "because"))));
   }
   std::vector<std::vector<std::string>> rows;
   for (const Json& b : s.branches)
-    rows.push_back({text_of(field(b, "revision")), text_of(field(b, "stop")), fmt::format("{:.3f}", number_of(field(b, "best_speedup"))),
-                    field(b, "reverted").is_boolean() && field(b, "reverted").get<bool>() ? "reverted" : "kept",
-                    text_of(field(b, "package")).substr(0, 12)});
+    rows.push_back({text_of(field_of(b, "revision")), text_of(field_of(b, "stop")),
+                    fmt::format("{:.3f}", number_of(field_of(b, "best_speedup"))),
+                    field_of(b, "reverted").is_boolean() && field_of(b, "reverted").get<bool>() ? "reverted" : "kept",
+                    text_of(field_of(b, "package")).substr(0, 12)});
   return left_out(s.plans_left_out, "plans", "shown are the first and the newest") + out + "<h3>Branches</h3>" +
          left_out(s.branches_left_out, "branches", "shown are the first and the newest") +
          html_table({"revision", "ended", "best speedup", "", "package"}, rows);
@@ -100,8 +103,8 @@ std::string plans(const Story& s) {
 std::string mechanisms(const Story& s) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [where, m] : s.mechanisms)
-    for (const Json& line : field(m, "found"))
-      rows.push_back({where, field(m, "ok").is_boolean() && field(m, "ok").get<bool>() ? "yes" : "no", text_of(line)});
+    for (const Json& line : field_of(m, "found"))
+      rows.push_back({where, field_of(m, "ok").is_boolean() && field_of(m, "ok").get<bool>() ? "yes" : "no", text_of(line)});
   return rows.empty()
              ? "<p>no milestone demanded one</p>"
              : left_out(s.mechanisms_left_out, "checks", "shown are the newest") + html_table({"hand-in", "all hold", "found"}, rows);
@@ -109,15 +112,15 @@ std::string mechanisms(const Story& s) {
 
 std::string evidence(const Story& s) {
   std::vector<std::vector<std::string>> rows;
-  const Json& metrics = field(s.analysis, "metrics");
+  const Json& metrics = field_of(s.analysis, "metrics");
   if (metrics.is_object())
     for (const auto& [key, value] : metrics.items())
       rows.push_back({key, value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : text_of(value)});
   std::string out = html_table({"metric", "value"}, rows);
-  for (const Json& note : field(s.analysis, "notes")) out += "<p>" + escape_html(text_of(note)) + "</p>";
-  for (const Json& loop : field(field(s.analysis, "mix"), "loops")) {
-    out += "<p>hot loop" + escape_html(text_of(field(loop, "symbol")).empty() ? "" : " in " + text_of(field(loop, "symbol"))) +
-           "</p><pre>" + escape_html(text_of(field(loop, "listing"))) + "</pre>";
+  for (const Json& note : field_of(s.analysis, "notes")) out += "<p>" + escape_html(text_of(note)) + "</p>";
+  for (const Json& loop : field_of(field_of(s.analysis, "mix"), "loops")) {
+    out += "<p>hot loop" + escape_html(text_of(field_of(loop, "symbol")).empty() ? "" : " in " + text_of(field_of(loop, "symbol"))) +
+           "</p><pre>" + escape_html(text_of(field_of(loop, "listing"))) + "</pre>";
     break;
   }
   return out;
@@ -125,10 +128,10 @@ std::string evidence(const Story& s) {
 
 std::string environment(const Story& s) {
   std::vector<std::vector<std::string>> rows;
-  const Json& machine = field(s.start, "machine");
+  const Json& machine = field_of(s.start, "machine");
   for (const char* key : {"model", "device_class", "cores", "boot_id", "ceilings", "properties", "environment"})
-    rows.push_back({key, text_of(field(machine, key))});
-  const Json& conditions = field(field(s.confirm, "measurement"), "conditions");
+    rows.push_back({key, text_of(field_of(machine, key))});
+  const Json& conditions = field_of(field_of(s.confirm, "measurement"), "conditions");
   if (conditions.is_object())
     for (const auto& [key, value] : conditions.items()) rows.push_back({key, text_of(value)});
   return html_table({"", ""}, rows);

@@ -10,17 +10,12 @@
 
 namespace forge {
 
-const Json& field(const Json& j, const char* key) {
-  static const Json null;
-  return j.is_object() && j.contains(key) ? j[key] : null;
-}
-std::string text_of(const Json& j) { return j.is_string() ? j.get<std::string>() : j.is_null() ? "" : dump(j); }
 double number_of(const Json& j) { return j.is_number() ? j.get<double>() : 0; }
 
 const Json& pairing_with(const Json& verdict, const std::string& whom) {
   static const Json null;
-  for (const Json& p : field(field(verdict, "measurement"), "pairs"))
-    if (text_of(field(p, "against")) == whom) return p;
+  for (const Json& p : field_of(field_of(verdict, "measurement"), "pairs"))
+    if (text_of(field_of(p, "against")) == whom) return p;
   return null;
 }
 
@@ -28,17 +23,18 @@ namespace {
 
 Point read_point(const Json& request, const Json& response) {
   Point p;
-  p.milestone = text_of(field(request, "milestone"));
-  p.revision = static_cast<int>(number_of(field(request, "revision")));
-  p.sha = text_of(field(request, "sha")).substr(0, 12);
-  p.reason = text_of(field(response, "reason"));
-  p.detail = text_of(field(response, "detail"));
+  p.milestone = text_of(field_of(request, "milestone"));
+  p.revision = static_cast<int>(number_of(field_of(request, "revision")));
+  p.sha = text_of(field_of(request, "sha")).substr(0, 12);
+  p.reason = text_of(field_of(response, "reason"));
+  p.detail = text_of(field_of(response, "detail"));
   if (p.reason.empty() && response.contains("error")) p.reason = "error", p.detail = text_of(response["error"]);
-  p.seconds = number_of(field(field(response, "measurement"), "seconds"));
-  const Json& speedup = field(pairing_with(response, "reference"), "speedup");
-  p.speedup = number_of(field(speedup, "mid")), p.low = number_of(field(speedup, "low")), p.high = number_of(field(speedup, "high"));
+  p.seconds = number_of(field_of(field_of(response, "measurement"), "seconds"));
+  const Json& speedup = field_of(pairing_with(response, "reference"), "speedup");
+  p.speedup = number_of(field_of(speedup, "mid")), p.low = number_of(field_of(speedup, "low")),
+  p.high = number_of(field_of(speedup, "high"));
   std::vector<std::string> choices;
-  for (const Json& d : field(request, "decisions"))
+  for (const Json& d : field_of(request, "decisions"))
     if (d.is_array() && d.size() == 2) choices.push_back(text_of(d[0]) + "=" + text_of(d[1]));
   p.label = join(choices, " ");
   return p;
@@ -98,33 +94,35 @@ void Story::add(const Event& e) {
   if (e.type == "gate.against_expert") direct = response;
   if (e.type == "run.end") end = request;
   if (e.type == "branch.end") branches.push_back(request);
-  if (e.type == "branch.start") revision = static_cast<int>(number_of(field(request, "revision"))), milestone = milestone_title = "";
-  if (e.type == "milestone.start") milestone = text_of(field(request, "milestone")), milestone_title = text_of(field(request, "title"));
+  if (e.type == "branch.start") revision = static_cast<int>(number_of(field_of(request, "revision"))), milestone = milestone_title = "";
+  if (e.type == "milestone.start")
+    milestone = text_of(field_of(request, "milestone")), milestone_title = text_of(field_of(request, "title"));
   if (e.type == "plan") {
     plans.push_back(request);
-    for (const Json& m : field(request, "milestones"))
-      for (const Json& d : field(m, "decisions"))
-        for (const Json& c : field(d, "cites")) entry(text_of(c)).cited = true;
+    for (const Json& m : field_of(request, "milestones"))
+      for (const Json& d : field_of(m, "decisions"))
+        for (const Json& c : field_of(d, "cites")) entry(text_of(c)).cited = true;
   }
   if (e.type == "knowledge.retrieve")
     for (const Json& r : response) {
-      EntryUse& use = entry(text_of(field(r, "id")));
+      EntryUse& use = entry(text_of(field_of(r, "id")));
       use.retrieved = true;
-      use.state = fmt::format("{}, effect {:.2f}", text_of(field(r, "state")), number_of(field(r, "effect")));
+      use.state = fmt::format("{}, effect {:.2f}", text_of(field_of(r, "state")), number_of(field_of(r, "effect")));
     }
   if (e.type == "knowledge.adopted")
     for (const Json& a : response) entry(text_of(a)).adopted = true;
   if (e.type == "knowledge.uses")
-    for (const Json& u : field(request, "uses"))
-      if (text_of(field(u, "use")) == "implemented") entry(text_of(field(u, "entry"))).implemented = true;
+    for (const Json& u : field_of(request, "uses"))
+      if (text_of(field_of(u, "use")) == "implemented") entry(text_of(field_of(u, "entry"))).implemented = true;
   if (e.type == "gate.submit") {
     Point p = read_point(request, response);
     ++reasons[p.reason];
-    if (const Json& m = field(response, "mechanism"); m.is_object())
+    if (const Json& m = field_of(response, "mechanism"); m.is_object())
       mechanisms.emplace_back(fmt::format("r{} {} {}", p.revision, p.milestone, p.sha), m);
     for (const char* part : {"build", "admit", "correctness", "timing", "total"})
-      gate_seconds[part] += number_of(field(field(response, "times"), part));
-    verdict_seconds.push_back(number_of(field(field(response, "times"), "total")) - number_of(field(field(response, "times"), "waited")));
+      gate_seconds[part] += number_of(field_of(field_of(response, "times"), part));
+    verdict_seconds.push_back(number_of(field_of(field_of(response, "times"), "total")) -
+                              number_of(field_of(field_of(response, "times"), "waited")));
     add_point(std::move(p));
   }
   bound(plans, kMostPlans, 1, plans_left_out);
@@ -169,8 +167,8 @@ Json chart_data(const Story& s) {
                               {"label", p.label},
                               {"detail", p.detail},
                               {"speedup", p.speedup}});
-  data["reference_ms"] = 1e3 * number_of(field(s.open, "seconds"));
-  data["ceiling_ms"] = 1e3 * number_of(field(field(s.analysis, "metrics"), "roofline_seconds"));
+  data["reference_ms"] = 1e3 * number_of(field_of(s.open, "seconds"));
+  data["ceiling_ms"] = 1e3 * number_of(field_of(field_of(s.analysis, "metrics"), "roofline_seconds"));
   return data;
 }
 

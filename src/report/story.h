@@ -6,16 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "report/page.h"
 #include "store/journal.h"
 
 namespace forge {
 
-// Of a value that may be anything: absent reads as null, "" and 0.
-const Json& field(const Json&, const char* key);
-std::string text_of(const Json&);
-double number_of(const Json&);
+double number_of(const Json&);                                           // of anything: 0 where it is none
 const Json& pairing_with(const Json& verdict, const std::string& whom);  // a verdict's timing against "reference" or "expert"
 
 struct Point {  // a hand-in
@@ -51,8 +48,8 @@ struct Story {
   std::string milestone, milestone_title, first_type, last_type, last_time;
 
   void add(const Event&);
-  std::string operator_name() const { return text_of(field(field(start, "task"), "operator")); }
-  std::string title() const { return "ForgeKernel: " + operator_name() + " " + text_of(field(start, "run")); }
+  std::string operator_name() const { return text_of(field_of(field_of(start, "task"), "operator")); }
+  std::string title() const { return "ForgeKernel: " + operator_name() + " " + text_of(field_of(start, "run")); }
   const Point* best() const;  // the fastest accepted hand-in; null: none yet
 
  private:

@@ -8,7 +8,7 @@
 #include <ctime>
 #include <deque>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "core/package.h"
 #include "core/version.h"
 #include "util/hash.h"
@@ -21,11 +21,6 @@ namespace {
 constexpr int kInternal = 1, kClient = 3;  // span kinds of OTLP
 constexpr int kError = 2;                  // status code
 
-const Json& member(const Json& j, const char* key) {
-  static const Json null;
-  return j.is_object() && j.contains(key) ? j[key] : null;
-}
-std::string member_text(const Json& j) { return j.is_string() ? j.get<std::string>() : j.is_null() ? "" : dump(j); }
 std::int64_t whole(const Json& j) { return j.is_number() ? j.get<std::int64_t>() : 0; }
 
 Json attribute(const char* key, const Json& value) {
@@ -37,9 +32,9 @@ Json attribute(const char* key, const Json& value) {
   else if (value.is_number())
     wrapped["doubleValue"] = value;
   else if (value.is_array())
-    for (const Json& v : value) wrapped["arrayValue"]["values"].push_back({{"stringValue", member_text(v)}});
+    for (const Json& v : value) wrapped["arrayValue"]["values"].push_back({{"stringValue", text_of(v)}});
   else
-    wrapped["stringValue"] = member_text(value);
+    wrapped["stringValue"] = text_of(value);
   return {{"key", key}, {"value", wrapped}};
 }
 
@@ -127,15 +122,15 @@ class Tracer {
 
 void Tracer::add_use(Span& span, const Json& use) {
   if (!use.is_object()) return;
-  const std::int64_t read = whole(member(use, "cache_read")), written = whole(member(use, "cache_write"));
-  const std::int64_t input = whole(member(use, "input")) + read + written, output = whole(member(use, "output"));
+  const std::int64_t read = whole(field_of(use, "cache_read")), written = whole(field_of(use, "cache_write"));
+  const std::int64_t input = whole(field_of(use, "input")) + read + written, output = whole(field_of(use, "output"));
   if (input + output == 0) return;
   span.add("gen_ai.usage.input_tokens", input);  // cached ones included, as the conventions want it
   span.add("gen_ai.usage.output_tokens", output);
   if (read > 0) span.add("gen_ai.usage.cache_read.input_tokens", read);
   if (written > 0) span.add("gen_ai.usage.cache_creation.input_tokens", written);
-  if (member(use, "dollars").is_number() && use["dollars"] > 0) span.add("forge.dollars", use["dollars"].get<double>());
-  if (member(use, "estimated") == Json(true)) span.add("forge.usage.estimated", true);
+  if (field_of(use, "dollars").is_number() && use["dollars"] > 0) span.add("forge.dollars", use["dollars"].get<double>());
+  if (field_of(use, "estimated") == Json(true)) span.add("forge.usage.estimated", true);
 }
 
 void add_model(Span& span, const Seat& seat, const Json& reply, const std::string& conversation) {
@@ -143,8 +138,8 @@ void add_model(Span& span, const Seat& seat, const Json& reply, const std::strin
   span.add("gen_ai.operation.name", "chat");
   span.add("gen_ai.provider.name", seat.provider);
   span.add("gen_ai.request.model", seat.model);
-  span.add("gen_ai.response.model", member(reply, "model"));
-  if (member(reply, "end").is_string()) span.add("gen_ai.response.finish_reasons", Json::array({reply["end"]}));
+  span.add("gen_ai.response.model", field_of(reply, "model"));
+  if (field_of(reply, "end").is_string()) span.add("gen_ai.response.finish_reasons", Json::array({reply["end"]}));
   span.add("gen_ai.conversation.id", conversation);
   span.add("server.address", seat.server);
 }
@@ -156,56 +151,56 @@ void Tracer::start_milestone(const Moment& m) {
   m_milestone->add("gen_ai.provider.name", m_coder.provider.empty() ? "forge" : m_coder.provider);
   m_milestone->add("gen_ai.request.model", m_coder.model);
   for (const auto& [key, name] : {std::pair("milestone", "forge.milestone"), {"revision", "forge.revision"}, {"title", "forge.title"}})
-    m_milestone->add(name, member(m.request, key));
+    m_milestone->add(name, field_of(m.request, key));
 }
 
 void Tracer::end_milestone(const Moment& m) {
   m_calls.clear();
   if (!m_milestone) return;
   m_milestone->end = m.end;
-  m_milestone->add("forge.end", member(m.request, "end"));
+  m_milestone->add("forge.end", field_of(m.request, "end"));
   m_milestone = nullptr;
 }
 
 std::vector<std::string> Tracer::packages_of(const Json& arguments) const {
   std::vector<std::string> hashes;
   const auto add = [&](const Json& package) {
-    if (!member(package, "source").is_string() || !member(package, "plan").is_string()) return;
+    if (!field_of(package, "source").is_string() || !field_of(package, "plan").is_string()) return;
     KernelPackage p;
-    p.source_name = m_source_name, p.source = member_text(package["source"]), p.plan_text = member_text(package["plan"]);
+    p.source_name = m_source_name, p.source = text_of(package["source"]), p.plan_text = text_of(package["plan"]);
     hashes.push_back(package_hash(p));
   };
   add(arguments);
-  if (member(arguments, "packages").is_array())
+  if (field_of(arguments, "packages").is_array())
     for (const Json& package : arguments["packages"]) add(package);
   return hashes;
 }
 
 void Tracer::turn(const Moment& m) {
   m_calls.clear();
-  const Json said = Json::parse(member_text(member(m.response, "said")), nullptr, false);
+  const Json said = Json::parse(text_of(field_of(m.response, "said")), nullptr, false);
   const bool model = !m_coder.provider.empty();
   Span& span =
       open(fmt::format("turn/{}", m.event.seq), m.milestone, model ? "chat " + m_coder.model : "turn " + m_coder.name, m.start, m.end);
   if (model)
     add_model(span, m_coder, said,
-              fmt::format("{}/{}/{}", m_run, member_text(member(m.request, "milestone")), member_text(member(m.request, "attempt"))));
+              fmt::format("{}/{}/{}", m_run, text_of(field_of(m.request, "milestone")), text_of(field_of(m.request, "attempt"))));
   else
     span.add("gen_ai.agent.name", m_coder.name);
-  add_use(span, member(m.response, "use"));
+  add_use(span, field_of(m.response, "use"));
   // A model that did not answer said nothing; that it ended is in its own words.
-  if (model && member(m.response, "ended") == Json(true) && member_text(member(m.response, "said")).empty())
-    span.error = member_text(member(m.response, "why")), span.error_type = "_OTHER";
-  if (!member(m.response, "calls").is_array()) return;
+  if (model && field_of(m.response, "ended") == Json(true) && text_of(field_of(m.response, "said")).empty())
+    span.error = text_of(field_of(m.response, "why")), span.error_type = "_OTHER";
+  if (!field_of(m.response, "calls").is_array()) return;
   int n = 0;
   for (const Json& call : m.response["calls"]) {
-    const std::string tool = member_text(member(call, "tool"));
+    const std::string tool = text_of(field_of(call, "tool"));
     Span& done = open(fmt::format("call/{}/{}", m.event.seq, n++), m.milestone, "execute_tool " + tool, m.end, m.end);
     done.add("gen_ai.operation.name", "execute_tool");
     done.add("gen_ai.tool.name", tool);
     done.add("gen_ai.tool.type", "function");
-    done.add("gen_ai.tool.call.id", member(call, "id"));
-    const std::string arguments = member_text(member(call, "arguments"));
+    done.add("gen_ai.tool.call.id", field_of(call, "id"));
+    const std::string arguments = text_of(field_of(call, "arguments"));
     m_calls.push_back({&done, tool, arguments, packages_of(Json::parse(arguments, nullptr, false))});
   }
 }
@@ -215,17 +210,17 @@ Span* Tracer::call_of(const Moment& m) {
   static const std::vector<std::pair<const char*, const char*>> kDone{{"gate.submit", "submit"}, {"gate.reuse", "submit"},
                                                                       {"gate.check", "check"},   {"gate.examine", "build"},
                                                                       {"gate.time", "time"},     {"agent.finding", "propose_finding"}};
-  std::string tool = m.event.type == "agent.tool" ? member_text(member(m.request, "tool")) : "";
+  std::string tool = m.event.type == "agent.tool" ? text_of(field_of(m.request, "tool")) : "";
   for (const auto& [type, name] : kDone)
     if (m.event.type == type) tool = name;
   std::vector<std::string> hashes;
   for (const char* key : {"sha", "package"})
-    if (member(m.request, key).is_string()) hashes.push_back(member_text(m.request[key]));
-  if (member(m.request, "packages").is_array())
-    for (const Json& sha : m.request["packages"]) hashes.push_back(member_text(sha));
+    if (field_of(m.request, key).is_string()) hashes.push_back(text_of(m.request[key]));
+  if (field_of(m.request, "packages").is_array())
+    for (const Json& sha : m.request["packages"]) hashes.push_back(text_of(sha));
   for (auto call = m_calls.begin(); call != m_calls.end(); ++call) {
     if (tool.empty() || call->tool != tool) continue;
-    if (m.event.type == "agent.tool" && call->arguments != member_text(member(m.request, "arguments"))) continue;
+    if (m.event.type == "agent.tool" && call->arguments != text_of(field_of(m.request, "arguments"))) continue;
     const auto known = [&](const std::string& h) { return std::find(hashes.begin(), hashes.end(), h) != hashes.end(); };
     if (!hashes.empty() && !std::all_of(call->packages.begin(), call->packages.end(), known)) continue;
     if (!hashes.empty() && call->packages.empty() && tool != "time") continue;  // one without a package was refused
@@ -237,7 +232,7 @@ Span* Tracer::call_of(const Moment& m) {
 }
 
 void Tracer::ask(const Moment& m) {
-  const std::string key = member_text(member(m.request, "purpose")) + "/" + member_text(member(m.request, "revision"));
+  const std::string key = text_of(field_of(m.request, "purpose")) + "/" + text_of(field_of(m.request, "revision"));
   if (!m_planning || m_planning_key != key) {
     m_planning_key = key;
     m_planning = &open(fmt::format("planning/{}", m.event.seq), "run", "invoke_agent " + m_architect.name, m.start, m.end);
@@ -245,14 +240,14 @@ void Tracer::ask(const Moment& m) {
     m_planning->add("gen_ai.agent.name", m_architect.name);
     m_planning->add("gen_ai.provider.name", m_architect.provider);
     m_planning->add("gen_ai.request.model", m_architect.model);
-    m_planning->add("forge.purpose", member(m.request, "purpose"));
-    m_planning->add("forge.revision", member(m.request, "revision"));
+    m_planning->add("forge.purpose", field_of(m.request, "purpose"));
+    m_planning->add("forge.revision", field_of(m.request, "revision"));
   }
   m_planning->end = m.end;
   Span& span = open(fmt::format("ask/{}", m.event.seq), m_planning->key, "chat " + m_architect.model, m.start, m.end);
-  add_model(span, m_architect, member(m.response, "reply"), fmt::format("{}/architect/{}", m_run, key));
-  add_use(span, member(m.response, "use"));
-  if (const std::string error = member_text(member(m.response, "error")); !error.empty()) span.error = error, span.error_type = "_OTHER";
+  add_model(span, m_architect, field_of(m.response, "reply"), fmt::format("{}/architect/{}", m_run, key));
+  add_use(span, field_of(m.response, "use"));
+  if (const std::string error = text_of(field_of(m.response, "error")); !error.empty()) span.error = error, span.error_type = "_OTHER";
 }
 
 // Whatever took time, or was done for a call.
@@ -262,16 +257,16 @@ void Tracer::step(const Moment& m) {
   if (m.response.is_null()) return;  // a decision takes no time
   Span& span = open(fmt::format("step/{}", m.event.seq), call ? call->key : m.milestone, m.event.type, m.start, m.end);
   span.add("forge.event", m.event.seq);
-  span.add("forge.reason", member(m.response, "reason"));
-  span.add("forge.purpose", member(m.request, "purpose"));
-  if (m.event.type == "agent.settle") add_use(span, member(m.response, "use"));
-  if (const std::string error = member_text(member(m.response, "error")); member(m.response, "error").is_string()) span.error = error;
+  span.add("forge.reason", field_of(m.response, "reason"));
+  span.add("forge.purpose", field_of(m.request, "purpose"));
+  if (m.event.type == "agent.settle") add_use(span, field_of(m.response, "use"));
+  if (const std::string error = text_of(field_of(m.response, "error")); field_of(m.response, "error").is_string()) span.error = error;
 }
 
 void Tracer::finish_run(const Moment& m) {
   Span& run = m_spans.front();
   for (const auto& [key, name] : {std::pair("stop", "forge.stop"), {"speedup", "forge.speedup"}, {"sealed", "forge.sealed"}})
-    run.add(name, member(m.request, key));
+    run.add(name, field_of(m.request, key));
 }
 
 Json Tracer::span_json(const Span& s) const {
@@ -291,16 +286,17 @@ Result<std::string> Tracer::trace(const std::vector<Event>& events) {
   if (events.empty() || events.front().type != "run.start") return fail(Code::bad_input, "the journal does not begin with run.start");
   const Json start = Json::parse(events.front().request, nullptr, false);
   const Json began = Json::parse(events.front().response, nullptr, false);
-  const Json& task = member(start, "task");
-  m_run = member_text(member(start, "run"));
-  m_architect = seat_of(member_text(member(task, "architect"))), m_coder = seat_of(member_text(member(task, "coder")));
-  if (member_text(member(task, "target")).starts_with("cuda")) m_source_name = "kernel.cu";
+  const Json& task = field_of(start, "task");
+  m_run = text_of(field_of(start, "run"));
+  m_architect = seat_of(text_of(field_of(task, "architect"))), m_coder = seat_of(text_of(field_of(task, "coder")));
+  if (text_of(field_of(task, "target")).starts_with("cuda")) m_source_name = "kernel.cu";
 
   double now = utc_seconds(events.front().time);
-  Span& run = open("run", "", "invoke_workflow " + member_text(member(task, "operator")), now, now);
+  Span& run = open("run", "", "invoke_workflow " + text_of(field_of(task, "operator")), now, now);
   run.add("gen_ai.operation.name", "invoke_workflow");
-  run.add("gen_ai.workflow.name", member(task, "operator"));
-  for (const auto& [key, name] : {std::pair("target", "forge.target"), {"reference", "forge.reference"}}) run.add(name, member(task, key));
+  run.add("gen_ai.workflow.name", field_of(task, "operator"));
+  for (const auto& [key, name] : {std::pair("target", "forge.target"), {"reference", "forge.reference"}})
+    run.add(name, field_of(task, key));
   run.add("forge.run", m_run);
   for (const Event& e : events) {
     const double begin = now;
@@ -330,7 +326,7 @@ Result<std::string> Tracer::trace(const std::vector<Event>& events) {
   Json spans = Json::array();
   for (const Span& s : m_spans) spans.push_back(span_json(s));
   const Json resource{
-      {"attributes", {attribute("service.name", "forge"), attribute("service.version", member_text(member(began, "forge")))}}};
+      {"attributes", {attribute("service.name", "forge"), attribute("service.version", text_of(field_of(began, "forge")))}}};
   const Json scope{{"scope", {{"name", "forge"}, {"version", forge_version()}}}, {"spans", std::move(spans)}};
   return dump(Json{{"resourceSpans", {{{"resource", resource}, {"scopeSpans", Json::array({scope})}}}}}) + "\n";
 }

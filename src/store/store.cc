@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-#include "core/json_io.h"
+#include "core/loose_json.h"
 #include "util/hash.h"
 #include "util/progress.h"
 #include "util/random.h"
@@ -69,10 +69,6 @@ class Query {
   bool m_ok = false;
 };
 
-std::string string_at(const Json& j, const char* key) {
-  return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
-}
-
 // Of a verdict's JSON text. It begins with its reason, so the rest, most of it, is not parsed.
 std::string reason_of(const std::string& verdict) {
   constexpr std::string_view kStart = "{\"reason\":\"";
@@ -80,7 +76,7 @@ std::string reason_of(const std::string& verdict) {
     const std::size_t end = verdict.find_first_of("\"\\", kStart.size());
     if (end != std::string::npos && verdict[end] == '"') return verdict.substr(kStart.size(), end - kStart.size());
   }
-  return string_at(Json::parse(verdict, nullptr, false), "reason");
+  return string_of(Json::parse(verdict, nullptr, false), "reason");
 }
 
 // What a journal says of its run, as far as it was read. Event types: docs/formats/journal.md.
@@ -94,9 +90,9 @@ struct Summary {
     if (e.type == "run.start") {
       const Json request = Json::parse(e.request, nullptr, false);
       const Json task = request.contains("task") ? request["task"] : request;
-      row.operator_name = string_at(task, "operator");
-      row.target = string_at(task, "target");
-      row.reference = string_at(task, "reference");
+      row.operator_name = string_of(task, "operator");
+      row.target = string_of(task, "target");
+      row.reference = string_of(task, "reference");
       row.started = e.time;
     } else if (e.type == "gate.submit") {
       ++row.candidates;
@@ -106,9 +102,9 @@ struct Summary {
     } else if (e.type == "run.end") {
       const Json request = Json::parse(e.request, nullptr, false);
       row.state = "finished";
-      row.stop = string_at(request, "stop");
-      row.verdict = string_at(request, "verdict");
-      row.best_package = string_at(request, "package");
+      row.stop = string_of(request, "stop");
+      row.verdict = string_of(request, "verdict");
+      row.best_package = string_of(request, "package");
       if (request.contains("speedup") && request["speedup"].is_number()) row.best_speedup = request["speedup"].get<double>();
     }
   }
