@@ -117,15 +117,19 @@ EntryList::EntryList(const std::vector<Entry>& entries) {
   for (const Entry& e : entries) add(e);
 }
 
-void EntryList::add(const Entry& entry) {
+std::string EntryList::pack(const Entry& entry) {
+  Packer packer;
+  packer.put(entry);
+  return {packer.m_out.data(), packer.m_out.size()};  // a copy has no room to spare
+}
+
+void EntryList::add_packed(std::string packed) {
   if (!m_packed)
     m_packed = std::make_shared<std::vector<std::string>>();
   else if (m_packed.use_count() > 1)
     m_packed = std::make_shared<std::vector<std::string>>(*m_packed);
-  Packer packer;
-  packer.put(entry);
   m_numbers.push_back(static_cast<std::uint32_t>(m_packed->size()));
-  m_packed->emplace_back(packer.m_out.data(), packer.m_out.size());  // a copy has no room to spare
+  m_packed->push_back(std::move(packed));
 }
 
 EntryList EntryList::select(std::vector<std::uint32_t> numbers) const {
