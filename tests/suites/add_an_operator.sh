@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The worked example of docs/add-an-operator.md: the page shows its files as they are, every file is shown, and the plugins compile.
-set -euo pipefail
-root="$(cd "$(dirname "$0")/../.." && pwd)"
+source "$(dirname "$0")/../support/suite.sh"
 page="$root/docs/add-an-operator.md"
-work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
 shown=0
 while IFS= read -r file; do
   awk -v mark="<!-- file: $file -->" '

@@ -1,26 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Bad input to the real binary: each a clear error that names the file, line or field, a documented exit code, nothing lost.
-set -euo pipefail
-build="$1"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root"
-forge="$build/forge"
-n=0
-# try CODE TEXT COMMAND...: exit code and a text that stdout+stderr must hold
-try() {
-  local code="$1" text="$2" got=0
-  shift 2
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  n=$((n + 1))
-  if [[ $got -ne $code ]] || ! grep -qE -- "$text" "$work/out"; then
-    echo "FAILED: $* : exit $got (wanted $code), text wanted: $text"
-    head -c 1500 "$work/out"
-    exit 1
-  fi
-}
+source "$(dirname "$0")/../support/suite.sh"
 
 # flags and names
 try 2 'operator' "$forge" run

@@ -1,22 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A whole run by hand: open, look, hand in a wrong kernel, try a right one out, hand it in, finish; the record replays. by_hand.sh BUILD
-set -euo pipefail
-build="$1"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root"
-forge="$build/forge"
-# run CODE COMMAND...: the exit code, several by '|'
-run() {
-  local code="$1" got=0
-  shift
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  [[ "$got" =~ ^($code)$ ]] || { echo "FAILED: $* : exit $got (wanted $code)"; tail -c 2000 "$work/out"; exit 1; }
-}
-has() { grep -qE -- "$1" "${2:-$work/out}" || { echo "FAILED: no '$1' in ${2:-the output}"; tail -c 2000 "${2:-$work/out}"; exit 1; }; }
-lacks() { if grep -qrE -- "$1" "${@:2}"; then echo "FAILED: '$1' is in ${*:2}"; grep -rE -- "$1" "${@:2}" | head -3; exit 1; fi; }
+source "$(dirname "$0")/../support/suite.sh"
 
 run 2 "$forge" submit
 run 0 "$forge" open softmax_f32 --folder "$work/mine" --gate-seconds 3000
@@ -77,7 +62,7 @@ wait $pid
 has 'times_as_fast_as_first' "$work/first"
 run 0 "$forge" submit --time
 has 'times_as_fast_as_first'
-run '0|1' "$forge" submit --finish
+run '0 1' "$forge" submit --finish
 has 'stopped: enough'
 run 2 "$forge" submit
 has 'has ended'

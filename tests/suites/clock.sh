@@ -2,28 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # A wall clock that is set forwards and backwards, by hours and by a year, while forge works: spans, budgets, limits, journals, ids,
 # `last` and pages do not mind. The clock is moved for forge alone (clock/jump.cc, preloaded). clock.sh BUILD
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-here="$(cd "$(dirname "$0")" && pwd)"
-root="$(cd "$here/../.." && pwd)"
-work="$(mktemp -d)"
+source "$(dirname "$0")/../support/suite.sh"
+here="$root/tests/suites"
 jumper='' server=''
-finish() {
-  local code=$?
-  for pid in $jumper $server; do kill "$pid" 2>/dev/null || true; done
-  if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi
-}
-trap finish EXIT
-export FORGE_DATA="$work/data" FORGE_HOME="$work/home" FORGE_TEST_CLOCK="$work/offset" no_proxy='*'
-target=cpu:x86-64-avx2
-mkdir -p "$FORGE_DATA/operators" "$FORGE_HOME/agents" "$work/packages/control_correct"
-cp -r "$root/blueprints" "$root/knowledge" "$root/agents" "$FORGE_DATA/"
-cp -r "$root/operators/softmax_f32" "$FORGE_DATA/operators/"
-sed -i 's/axes = { rows = [0-9]* }/axes = { rows = 24 }/; s/^max = .*/max = 9/; s/^always = .*/always = [1]/' "$FORGE_DATA/operators/softmax_f32/task.toml"
-cp "$root/tests/exploits/gate/control_correct/kernel.cpp" "$root/tests/support/fake_agent.sh" "$work/packages/control_correct/"
-mv "$work/packages/control_correct/fake_agent.sh" "$work/packages/"
-sed "s/{{target}}/$target/" "$root/tests/exploits/gate/control_correct/launch.toml" >"$work/packages/control_correct/launch.toml"
-fail() { echo "FAILED: $*"; tail -n 5 "$work/log" 2>/dev/null; exit 1; }
+at_end() { for pid in $jumper $server; do kill "$pid" 2>/dev/null || true; done; }
+small_data
+export FORGE_TEST_CLOCK="$work/offset" no_proxy='*'
+mkdir -p "$FORGE_HOME/agents"
+candidate control_correct "$work/packages/control_correct"
+cp "$root/tests/support/fake_agent.sh" "$work/packages/"
 
 set_clock() { echo "$1" >"$work/offset.new" && mv "$work/offset.new" "$work/offset"; }
 set_clock 0

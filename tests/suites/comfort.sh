@@ -1,20 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Completion, the manual page, forge init and forge new operator, by the real binary. comfort.sh BUILD
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root" PATH="$build:$PATH"
-fail() { echo "FAILED: $*"; exit 1; }
-# run CODE TEXT COMMAND...: the exit code, and a text that the output must hold
-run() {
-  local code="$1" text="$2" got=0
-  shift 2
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  [[ $got -eq $code ]] && grep -qE -- "$text" "$work/out" || { head -c 2000 "$work/out"; fail "$* : exit $got (wanted $code), text wanted: $text"; }
-}
+source "$(dirname "$0")/../support/suite.sh"
+export PATH="$build:$PATH"
 
 # --- completion in bash: the function is called with what bash would give it
 mkdir -p "$work/home/runs/softmax_f32-20260101-000000-abcd" "$work/home/vault/softmax_f32/cpu-x86-64-avx2/0123456789ab"
@@ -107,7 +95,7 @@ done
 grep -q 'FORGE_HOME' "$work/page" || fail "the manual page lacks FORGE_HOME"
 
 # --- forge init: every key of the formats' pages is there; uncommented it is read; nothing is overwritten
-run 0 "export FORGE_HOME=" forge init "$work/mine"
+try 0 "export FORGE_HOME=" forge init "$work/mine"
 for file in config models; do
   for key in $(sed -n '/^| key/,/^$/s/^| \(.*\) | .* | .* |$/\1/p' "$root/docs/formats/$file.md" | grep -oE '`[a-z_.]+`' | tr -d '`' | sed 's/.*\.//'); do
     [[ $key == _* ]] && key="dollars_per_million$key"
@@ -122,47 +110,47 @@ for file in config models; do
 done
 # Both are read before anything else of a run; a key that is not known shows that they are.
 asks_a_model=(forge run softmax_f32 --reference none --coder 'anthropic:some-model@http://127.0.0.1:9' --wall-seconds 1)
-run 2 'there is no operator' env FORGE_HOME="$work/set" forge run no_such_operator --target cpu:x86-64-avx2
+try 2 'there is no operator' env FORGE_HOME="$work/set" forge run no_such_operator --target cpu:x86-64-avx2
 FORGE_HOME="$work/set" ANTHROPIC_API_KEY=none timeout 100 "${asks_a_model[@]}" --target cpu:x86-64-avx2 >"$work/out" 2>&1 || true
 grep -E 'models\.toml|config\.toml' "$work/out" && fail "what forge init writes is not read when uncommented"
 for file in config models; do
   cp "$work/set/$file.toml" "$work/right"
   echo 'nosuch = 1' >>"$work/set/$file.toml"
-  run 2 "$file.toml.*nosuch" env FORGE_HOME="$work/set" ANTHROPIC_API_KEY=none "${asks_a_model[@]}"
+  try 2 "$file.toml.*nosuch" env FORGE_HOME="$work/set" ANTHROPIC_API_KEY=none "${asks_a_model[@]}"
   mv "$work/right" "$work/set/$file.toml"
 done
-run 2 'exists already' forge init "$work/mine"
+try 2 'exists already' forge init "$work/mine"
 cp "$work/mine/config.toml" "$work/config.before"
 rm "$work/mine/models.toml"
-run 2 'config.toml' forge init "$work/mine"
+try 2 'config.toml' forge init "$work/mine"
 [[ ! -e "$work/mine/models.toml" ]] || fail "forge init writes half"
 cmp -s "$work/config.before" "$work/mine/config.toml" || fail "forge init overwrites"
-run 0 "export FORGE_HOME=" forge init "$work/it's mine"
+try 0 "export FORGE_HOME=" forge init "$work/it's mine"
 (eval "$(sed -n 's/.*\(export FORGE_HOME=\)/\1/p' "$work/out")" && [[ "$FORGE_HOME" == "$work/it's mine" ]]) || fail "what forge init prints is not what a shell reads"
-run 0 'forge doctor' env FORGE_HOME="$work/fresh" forge init
+try 0 'forge doctor' env FORGE_HOME="$work/fresh" forge init
 
 # --- forge new operator: passes admission as it is
-run 0 'selftest admission --operator mine_f32' forge new operator mine_f32 --into "$work/data/operators"
-run 0 'mkdir -p' forge new operator other_f32 --into "$work/sp ace's/operators"
+try 0 'selftest admission --operator mine_f32' forge new operator mine_f32 --into "$work/data/operators"
+try 0 'mkdir -p' forge new operator other_f32 --into "$work/sp ace's/operators"
 # The commands are run as they are printed, up to the judge's own.
 (cd "$work" && bash -euo pipefail <(grep -E '^  (mkdir|g\+\+) ' "$work/out")) || fail "the commands after forge new operator"
 for file in oracle expert-onednn; do [[ -s "$work/sp ace's/plugins/other_f32/$file.so" ]] || fail "no $file.so"; done
-run 2 'exists already' forge new operator mine_f32 --into "$work/data/operators"
-run 2 'no name for an operator' forge new operator Mine-f32 --into "$work/data/operators"
-run 2 'a probe of the knowledge base' forge new operator stream_f32 --into "$work/data/operators"
+try 2 'exists already' forge new operator mine_f32 --into "$work/data/operators"
+try 2 'no name for an operator' forge new operator Mine-f32 --into "$work/data/operators"
+try 2 'a probe of the knowledge base' forge new operator stream_f32 --into "$work/data/operators"
 grep -rq scaled_add "$work/data/operators/mine_f32" && fail "the example's name is left"
 mkdir -p "$work/data/plugins/mine_f32"
 for pair in oracle.cc:oracle.so experts/cpu/onednn.cc:expert-onednn.so; do
   g++ -std=c++20 -O1 -mavx2 -mfma -fopenmp -Wall -Wextra -Werror -Wno-missing-field-initializers -shared -fPIC -I "$root/include" \
     "$work/data/operators/mine_f32/${pair%%:*}" -o "$work/data/plugins/mine_f32/${pair##*:}" -ldnnl
 done
-FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" run 0 'mine_f32 .*onednn' forge operators
-FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" run 0 'mine_f32 .*rejected' forge selftest admission --operator mine_f32
+FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" try 0 'mine_f32 .*onednn' forge operators
+FORGE_DATA="$work/data" FORGE_PLUGINS="$work/data/plugins" try 0 'mine_f32 .*rejected' forge selftest admission --operator mine_f32
 
 # --- forge selftest power --keep: a pair that differs in the spin only, and is right; what it was called is not asked here
 forge selftest power --operator softmax_f32 --effect 0.9 --trials 1 --keep "$work/pair" >"$work/out" 2>&1 || [[ $? -eq 1 ]] || fail "power --keep: $(cat "$work/out")"
 diff "$work/pair/plain/kernel.cpp" "$work/pair/slow/kernel.cpp" >"$work/diff" && fail "the pair does not differ"
 grep -q '^<' "$work/diff" && fail "more than an addition: $(cat "$work/diff")"
 grep -q selftest_spin "$work/pair/slow/launch.toml" || fail "the spin is not launched"
-for side in plain slow; do run 0 'correct: ' forge check "$work/pair/$side" --operator softmax_f32; done
+for side in plain slow; do try 0 'correct: ' forge check "$work/pair/$side" --operator softmax_f32; done
 echo "comfort: all cases passed"

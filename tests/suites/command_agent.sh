@@ -2,21 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # A command line agent in the coder's seat, real binary, no model: it hands in what is right and what is wrong, spies, hangs, dies, and
 # is stopped; every run ends in a record that replays.
-set -euo pipefail
-build="$1"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_DATA="$root" FORGE_HOME="$work/home" FORGE_TEST_KEY=sk-the-secret-of-this-test
-target=cpu:x86-64-avx2
+source "$(dirname "$0")/../support/suite.sh"
+export FORGE_TEST_KEY=sk-the-secret-of-this-test
 mkdir -p "$FORGE_HOME/agents" "$work/agent"
 cp "$root/tests/support/fake_agent.sh" "$work/agent/"
-for p in control_correct last_row_missing; do
-  mkdir -p "$work/agent/packages/$p"
-  cp "$root/tests/exploits/gate/$p/kernel.cpp" "$work/agent/packages/$p/"
-  sed "s/{{target}}/$target/" "$root/tests/exploits/gate/$p/launch.toml" >"$work/agent/packages/$p/launch.toml"
-done
-fail() { echo "FAILED: $*"; tail -n 5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
+for p in control_correct last_row_missing; do candidate $p "$work/agent/packages/$p"; done
 
 # agent NAME FORMAT LIMITS STEP...
 agent() {

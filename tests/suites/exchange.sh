@@ -2,41 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Kernels in the forms that others use, by the real binary: an export is built as its README says, called, and held against the
 # operator's oracle. exchange.sh BUILD
-set -euo pipefail
-build="$1"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
+source "$(dirname "$0")/../support/suite.sh"
 here="$root/tests/suites/exchange"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root"
-forge="$build/forge"
 # Of a sanitizer build the oracle needs that sanitizer's run time first, which a program of another's compiler does not bring.
 sanitizer="$(ldd "$build/plugins/softmax_f32/oracle.so" | awk '/lib[a-z]*san\.so/ { print $3 }' | paste -sd:)"
 checks=(env ${sanitizer:+LD_PRELOAD="$sanitizer" ASAN_OPTIONS=detect_leaks=0})
 
-# run CODE TEXT COMMAND...: the exit code, and a text that the output must hold
-run() {
-  local code="$1" text="$2" got=0
-  shift 2
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  if [[ $got -ne $code ]] || ! grep -qE -- "$text" "$work/out"; then
-    echo "FAILED: $* : exit $got (wanted $code), text wanted: $text"
-    head -c 2000 "$work/out"
-    exit 1
-  fi
-}
 # The commands of an export's README, as they stand there.
 readme_commands() { awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' "$1/README.md"; }
 strict=(g++ -std=c++20 -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -I "$root/include")
 
 # --- C++ for a CPU ---------------------------------------------------------------------------------------------------------------
-run 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/softmax"
+try 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/softmax"
 for f in softmax_f32.h softmax_f32.cc kernel.cpp forge_args.h README.md; do [[ -s "$work/softmax/$f" ]] || { echo "FAILED: no $f"; exit 1; }; done
 if grep -rn "$root\|$work" "$work/softmax"; then echo "FAILED: an export names the machine that it was made on"; exit 1; fi
 (cd "$work/softmax" && bash -euo pipefail <(readme_commands .))
 "${strict[@]}" -I "$work/softmax" "$here/check_softmax.cc" "$work/softmax/softmax_f32.cc" "$work/softmax/kernel.o" -o "$work/check" -ldl
 if grep -q ' avx2 ' /proc/cpuinfo; then
-  run 0 'rows 129: worst' "${checks[@]}" "$work/check" "$build/plugins/softmax_f32/oracle.so"
+  try 0 'rows 129: worst' "${checks[@]}" "$work/check" "$build/plugins/softmax_f32/oracle.so"
   grep -q 'outside the kernel.s domain: "rows >= 1"' "$work/out"
   grep -q 'rows: out of range' "$work/out"
   grep -q 'x: is not aligned to 64 bytes' "$work/out"
@@ -46,27 +29,27 @@ fi
 
 # Neither the oracle nor an expert is asked, so the plugins may be missing.
 mkdir "$work/no-plugins"
-FORGE_PLUGINS="$work/no-plugins" run 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/without"
+FORGE_PLUGINS="$work/no-plugins" try 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/without"
 diff -r -x '*.o' "$work/softmax" "$work/without" || { echo "FAILED: without plugins it is another export"; exit 1; }
 
 # What cannot be exported
-run 2 'is not empty' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/softmax"
-run 2 'operator NAME' "$forge" export "$here/softmax" --as cpp "$work/none"
-run 2 'no operator .softmax_f23.' "$forge" export "$here/softmax" --operator softmax_f23 --as cpp "$work/none"
-run 2 'no sealed kernel' "$forge" export gen:abcdef --as cpp "$work/none"
-run 2 'rust not in .cpp,flashinfer-trace' "$forge" export "$here/softmax" --operator softmax_f32 --as rust "$work/none"
-run 2 'unknown name .rows.' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp "$work/none"
-run 2 'to is required' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp
+try 2 'is not empty' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/softmax"
+try 2 'operator NAME' "$forge" export "$here/softmax" --as cpp "$work/none"
+try 2 'no operator .softmax_f23.' "$forge" export "$here/softmax" --operator softmax_f23 --as cpp "$work/none"
+try 2 'no sealed kernel' "$forge" export gen:abcdef --as cpp "$work/none"
+try 2 'rust not in .cpp,flashinfer-trace' "$forge" export "$here/softmax" --operator softmax_f32 --as rust "$work/none"
+try 2 'unknown name .rows.' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp "$work/none"
+try 2 'to is required' "$forge" export "$here/softmax" --operator gemm_f32 --as cpp
 [[ ! -e "$work/none" ]] || { echo "FAILED: a refused export left a folder"; exit 1; }
 
 # --- A FlashInfer-Trace solution ---------------------------------------------------------------------------------------------------
-run 0 'as solution forge_softmax_f32_' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
-run 2 'exists already' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
+try 0 'as solution forge_softmax_f32_' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
+try 2 'exists already' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/solution.json"
 "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace - >"$work/solution.out"
 cmp "$work/solution.json" "$work/solution.out"
-(cd "$work" && run 2 'holds no folder' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp -)
-run 2 'is for --as cpp' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/none" --namespace mine
-run 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/named" --namespace mine
+(cd "$work" && try 2 'holds no folder' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp -)
+try 2 'is for --as cpp' "$forge" export "$here/softmax" --operator softmax_f32 --as flashinfer-trace "$work/none" --namespace mine
+try 0 'README.md' "$forge" export "$here/softmax" --operator softmax_f32 --as cpp "$work/named" --namespace mine
 grep -q 'namespace mine' "$work/named/mine.h"
 (cd "$work/named" && bash -euo pipefail <(readme_commands .))
 [[ ! -e "$work/-" && ! -e "$work/none" ]] || { echo "FAILED: a file was written that nobody asked for"; exit 1; }
@@ -81,9 +64,9 @@ EOF
 # Its builder passes -std=c++17 -fPIC -O2 and nothing else: what the kernel needs must stand in the source.
 (cd "$work/solution" && g++ -std=c++17 -fPIC -O2 -c kernel.cpp softmax_f32.cc)
 "${strict[@]}" -I "$work/solution" "$here/check_softmax.cc" "$work/solution"/*.o -o "$work/check_solution" -ldl
-if grep -q ' avx2 ' /proc/cpuinfo; then run 0 'rows 129: worst' "${checks[@]}" "$work/check_solution" "$build/plugins/softmax_f32/oracle.so"; fi
+if grep -q ' avx2 ' /proc/cpuinfo; then try 0 'rows 129: worst' "${checks[@]}" "$work/check_solution" "$build/plugins/softmax_f32/oracle.so"; fi
 if python3 -c 'import tvm_ffi, numpy' 2>/dev/null; then
-  run 0 'right' python3 "$here/check_solution.py" "$work/solution.json"
+  try 0 'right' python3 "$here/check_solution.py" "$work/solution.json"
 else
   echo "exchange: without tvm_ffi and numpy the solution is not called through its binding"
 fi
@@ -91,7 +74,7 @@ fi
 # --- C++ for a GPU ---------------------------------------------------------------------------------------------------------------
 nvcc="${FORGE_NVCC:-$(PATH="$PATH:/usr/local/cuda/bin" command -v nvcc || true)}"
 if [[ -n "$nvcc" ]]; then
-  run 0 'README.md' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as cpp "$work/gpu"
+  try 0 'README.md' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as cpp "$work/gpu"
   export CUDA_HOME="${CUDA_HOME:-/usr/local/cuda}"
   (cd "$work/gpu" && bash -euo pipefail <(readme_commands .))
   gpu=(g++ -std=c++17 -O1 -Wall -Wextra -Wshadow -Werror -isystem "$CUDA_HOME/include" -I "$work/gpu")
@@ -102,11 +85,11 @@ if [[ -n "$nvcc" ]]; then
   diff -u "$here/launches.txt" "$work/launches.txt" || { echo "FAILED: the launcher asks other things of the driver"; exit 1; }
   if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
     g++ -std=c++17 -O1 -isystem "$CUDA_HOME/include" -I "$work/gpu" "$here/check_softmax_cuda.cc" "$work/gpu"/*.o -o "$work/check_gpu" -L "$CUDA_HOME/lib64/stubs" -lcuda
-    run 0 'rows 129: worst' "$work/check_gpu"
+    try 0 'rows 129: worst' "$work/check_gpu"
   else
     echo "exchange: without a card the GPU export is compiled, and its launches are compared, but it is not run"
   fi
-  run 0 'as solution mine' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as flashinfer-trace "$work/gpu.json" --name mine --author me
+  try 0 'as solution mine' "$forge" export "$here/softmax_cuda" --operator softmax_f32 --as flashinfer-trace "$work/gpu.json" --name mine --author me
   python3 -c 'import json, sys; s = json.load(open(sys.argv[1])); assert (s["name"], s["author"], s["spec"]["language"]) == ("mine", "me", "cuda")' "$work/gpu.json"
 else
   echo "exchange: without nvcc nothing is exported for a GPU"
@@ -138,17 +121,17 @@ def get_inputs():
     return [torch.rand(16, 3)]
 EOF
 cd "$work"
-run 0 'taken +their_softmax .*4 things missing' "$forge" import "$work/set" --to "$work/ops"
-run 0 'missing: an oracle' "$forge" import "$work/set/definitions/softmax/their_softmax.json" --to "$work/ops2"
+try 0 'taken +their_softmax .*4 things missing' "$forge" import "$work/set" --to "$work/ops"
+try 0 'missing: an oracle' "$forge" import "$work/set/definitions/softmax/their_softmax.json" --to "$work/ops2"
 cmp "$work/set/definitions/softmax/their_softmax.json" "$work/ops/their_softmax/definition.json"
 grep -q 'axes = { rows = 500 }' "$work/ops/their_softmax/task.toml"
-run 1 'exists already' "$forge" import "$work/set" --to "$work/ops"
-run 1 'refused .*2_Linear.py:4: the model makes weights' "$forge" import "$work/bench" --to "$work/ops"
+try 1 'exists already' "$forge" import "$work/set" --to "$work/ops"
+try 1 'refused .*2_Linear.py:4: the model makes weights' "$forge" import "$work/bench" --to "$work/ops"
 grep -q '1 of 2 taken' "$work/out"
 [[ -s "$work/ops/kernelbench_1_Relu/IMPORT.md" && ! -e ran ]] || { echo "FAILED: no IMPORT.md, or foreign Python was run"; exit 1; }
-run 2 'does not exist' "$forge" import "$work/nothing"
-run 2 'no task that is known' "$forge" import "$root/docs/formats" --to "$work/ops3"
-run 2 'from is required' "$forge" import
+try 2 'does not exist' "$forge" import "$work/nothing"
+try 2 'no task that is known' "$forge" import "$root/docs/formats" --to "$work/ops3"
+try 2 'from is required' "$forge" import
 "$forge" import "$work/bench" --to "$work/ops4" --json >"$work/json" || true
 python3 -c 'import json, sys; items = json.load(open(sys.argv[1]))["items"]; assert [("refused" in i) for i in items] == [False, True]' "$work/json"
 
@@ -158,7 +141,7 @@ cp -r "$root/operators" "$work/data/operators"
 rm -rf "$work/data/operators/softmax_f32"
 cp -r "$work/ops/their_softmax" "$work/data/operators/softmax_f32"
 sed -i 's/their_softmax/softmax_f32/' "$work/data/operators/softmax_f32/"{definition.json,task.toml}
-run 2 "output 'y' has no judge" env FORGE_DATA="$work/data" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
+try 2 "output 'y' has no judge" env FORGE_DATA="$work/data" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
 cat >>"$work/data/operators/softmax_f32/task.toml" <<'EOF'
 [[judge]]
 output = "y"
@@ -171,7 +154,7 @@ flops = "5 * rows * columns"
 bytes = "8 * rows * columns"
 EOF
 if grep -q ' avx2 ' /proc/cpuinfo; then
-  run 0 'accepted' env FORGE_DATA="$work/data" FORGE_PLUGINS="$build/plugins" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
+  try 0 'accepted' env FORGE_DATA="$work/data" FORGE_PLUGINS="$build/plugins" "$forge" check "$here/softmax" --operator softmax_f32 --target cpu:x86-64-avx2
 fi
 
 echo "exchange: fine"

@@ -3,39 +3,24 @@
 # A disk that fills in the middle of something, and empties again: what was recorded, sealed or certified stays, the message says what to
 # do with exit code 3, no kernel is blamed for it, and afterwards it goes on. full_disk.sh BUILD   Needs a small file system to fill: a
 # tmpfs in a mount namespace, which root has, and a user where user namespaces are allowed.
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
 if [[ "${2:-}" != inside ]]; then
   for how in -m -rm; do
     if unshare $how bash -c 'd="$(mktemp -d)" && mount -t tmpfs tmpfs "$d" && umount "$d" && rmdir "$d"' 2>/dev/null; then
-      exec unshare $how bash "$0" "$build" inside
+      exec unshare $how bash "$0" "$1" inside
     fi
   done
   echo "full_disk: SKIPPED: no tmpfs can be mounted here, not even in a user namespace"
   exit 77
 fi
-work="$(mktemp -d)"
-trap 'code=$?; umount "$work/disk" 2>/dev/null || true; if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-disk="$work/disk" forge="$build/forge" target=cpu:x86-64-avx2 n=0
-mkdir -p "$disk" "$work/data/operators" "$work/package" "$work/tmp"
+source "$(dirname "$0")/../support/suite.sh"
+disk="$work/disk"
+at_end() { umount "$disk" 2>/dev/null || true; }
+mkdir -p "$disk" "$work/tmp"
 mount -t tmpfs -o size=16m tmpfs "$disk"
-export FORGE_DATA="$work/data" FORGE_HOME="$disk/home" TMPDIR="$work/tmp"
-cp -r "$root/blueprints" "$root/knowledge" "$root/agents" "$FORGE_DATA/"
-cp -r "$root/operators/softmax_f32" "$FORGE_DATA/operators/"
-sed -i 's/axes = { rows = [0-9]* }/axes = { rows = 24 }/; s/^max = .*/max = 9/; s/^always = .*/always = [1]/' "$FORGE_DATA/operators/softmax_f32/task.toml"
+small_data
+export FORGE_HOME="$disk/home" TMPDIR="$work/tmp"
 sed -i 's/axes = { rows = [0-9]* }/axes = { rows = 16 }/; s/^max = .*/max = 4/' "$FORGE_DATA/knowledge/operators/row_scale_f32/task.toml"
-cp "$root/tests/exploits/gate/control_correct/kernel.cpp" "$work/package/"
-sed "s/{{target}}/$target/" "$root/tests/exploits/gate/control_correct/launch.toml" >"$work/package/launch.toml"
-fail() { echo "FAILED: $*"; tail -n 6 "$work/log" 2>/dev/null; exit 1; }
-# try CODE TEXT COMMAND...
-try() {
-  local want="$1" text="$2" got=0
-  shift 2
-  "$@" >"$work/log" 2>&1 </dev/null || got=$?
-  n=$((n + 1))
-  [[ " $want " == *" $got "* ]] && grep -qE -- "$text" "$work/log" || fail "$*: exit $got (wanted $want), text wanted: $text"
-}
+candidate control_correct "$work/package"
 # fill [KILOBYTES]: to the last byte, but for so many
 fill() {
   cat /dev/zero >"$disk/fill" 2>/dev/null || true
@@ -52,7 +37,7 @@ full='[Nn]o space (is )?left'
 # A run, at several places: full, still full, and empty again.
 for lines in 1 4 6 9; do
   rm -rf "$FORGE_HOME/runs"
-  "$forge" run softmax_f32 --target "$target" --candidates 2 >"$work/log" 2>&1 </dev/null & run=$!
+  "$forge" run softmax_f32 --target "$target" --candidates 2 >"$work/out" 2>&1 </dev/null & run=$!
   journal=''
   while kill -0 "$run" 2>/dev/null; do
     journal="$(ls "$FORGE_HOME"/runs/*/journal.jsonl 2>/dev/null || true)"
@@ -68,9 +53,9 @@ for lines in 1 4 6 9; do
   if [[ $code -ne 3 ]]; then  # the end was in what was left of its last page
     [[ $code -le 1 ]] && grep -q '"type":"run.end"' "$journal" || fail "at line $lines: exit $code"
   else
-    grep -qE "$full" "$work/log" || fail "at line $lines: why is not said"
+    grep -qE "$full" "$work/out" || fail "at line $lines: why is not said"
     id="$(basename "$(dirname "$journal")")"
-    grep -q "free some space.*forge run --resume $id" "$work/log" || fail "at line $lines: what to do is not said"
+    grep -q "free some space.*forge run --resume $id" "$work/out" || fail "at line $lines: what to do is not said"
     try 3 "$full" "$forge" run --resume last
     try 0 run.start "$forge" show last
     try 0 softmax_f32 "$forge" runs

@@ -1,14 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # An installed tree finds its own data, plugins and runner, wherever it is moved; and makes a kernel package run. install.sh BUILD
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
+source "$(dirname "$0")/../support/suite.sh"
 unset FORGE_DATA FORGE_PLUGINS
-export FORGE_HOME="$work/home"
-fail() { echo "FAILED: $*"; exit 1; }
 
 cmake --install "$build" --prefix "$work/first" >"$work/out" 2>&1 || { tail "$work/out"; fail "cmake --install"; }
 mv "$work/first" "$work/usr"

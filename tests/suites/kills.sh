@@ -3,38 +3,22 @@
 # kill -9 of each process of forge's, at random times, with nothing lost: kills.sh BUILD [TRIALS] [KIND...]
 # A trial starts something, kills one process of the kind in it, and checks what must hold after that kind's death (kills/kinds.sh).
 # At the end of a kind: no process left, nothing in the scratch folders, nothing half-written in FORGE_HOME.
-set -euo pipefail
-build="$(cd "$1" && pwd)"
+source "$(dirname "$0")/../support/suite.sh"
 trials="${2:-2}"
 shift $(($# < 2 ? $# : 2))
 kinds=("${@:-run}")
 [[ $# -gt 0 ]] || kinds=(run evolve candidate expert compiler agent sandbox mcp serve certify)
 here="$(cd "$(dirname "$0")" && pwd)"
-root="$(cd "$here/../.." && pwd)"
-work="$(mktemp -d)"
 session=''
-finish() {
-  local code=$?
-  [[ -z "$session" ]] || pkill -9 -s "$session" 2>/dev/null || true
-  if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi
-}
-trap finish EXIT
+at_end() { [[ -z "$session" ]] || pkill -9 -s "$session" 2>/dev/null || true; }
 trap 'echo "kills: $kind: stopped in trial $trial; $kills kills, nothing lost so far ($((SECONDS - began)) s)"; exit 3' TERM
-export FORGE_DATA="$work/data" FORGE_HOME="$work/home" TMPDIR="$work/tmp" no_proxy='*'
-forge="$build/forge" target=cpu:x86-64-avx2
-mkdir -p "$TMPDIR" "$FORGE_DATA/operators"
+export TMPDIR="$work/tmp" no_proxy='*'
+mkdir -p "$TMPDIR"
 fail() { echo "FAILED: $kind, trial $trial: $*"; tail -n 5 "$work/log" 2>/dev/null; exit 1; }
 
 # The smallest of everything: one operator with few rows, one agent, one probe.
-cp -r "$root/blueprints" "$root/knowledge" "$root/agents" "$FORGE_DATA/"
-cp -r "$root/operators/softmax_f32" "$FORGE_DATA/operators/"
-sed -i -e 's/axes = { rows = [0-9]* }/axes = { rows = 24 }/' -e 's/^max = [0-9]*/max = 9/' -e 's/^always = .*/always = [1]/' \
-  "$FORGE_DATA/operators/softmax_f32/task.toml"
-for p in control_correct; do
-  mkdir -p "$work/packages/$p"
-  cp "$root/tests/exploits/gate/$p/kernel.cpp" "$work/packages/$p/"
-  sed "s/{{target}}/$target/" "$root/tests/exploits/gate/$p/launch.toml" >"$work/packages/$p/launch.toml"
-done
+small_data
+candidate control_correct "$work/packages/control_correct"
 package="$work/packages/control_correct"
 
 # start COMMAND...: in a session of its own, by which its children are known; its process is $main, its output goes to $work/log.

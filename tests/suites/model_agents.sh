@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Language models in both seats, real binary, a scripted server in place of the model: right and wrong, malformed, cut off, refused,
 # spying, killed. Every run ends in a record that replays without a server and without a key. Scripts: model_agents/*.jsonl.
-set -euo pipefail
-build="$1"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
+source "$(dirname "$0")/../support/suite.sh"
 server=""
-trap 'code=$?; [[ -z "$server" ]] || kill "$server" 2>/dev/null || true; if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_DATA="$root" FORGE_HOME="$work/home"
+at_end() { [[ -z "$server" ]] || kill "$server" 2>/dev/null || true; }
 unset ANTHROPIC_API_KEY OPENAI_API_KEY http_proxy HTTP_PROXY
-target=cpu:x86-64-avx2
 vault="$FORGE_HOME/vault/spied"
 mkdir -p "$vault" "$work/scripts"
 echo '#define SEALED_CONTENT_OF_A_VAULT 1' >"$vault/kernel.cpp"
@@ -20,15 +15,10 @@ format = 1
 name = "impatient"
 attempts = 2
 TOML
-for p in control_correct last_row_missing; do
-  mkdir -p "$work/scripts/$p"
-  cp "$root/tests/exploits/gate/$p/kernel.cpp" "$work/scripts/$p/"
-  sed "s/{{target}}/$target/" "$root/tests/exploits/gate/$p/launch.toml" >"$work/scripts/$p/launch.toml"
-done
+for p in control_correct last_row_missing; do candidate $p "$work/scripts/$p"; done
 for s in "$root"/tests/suites/model_agents/*.jsonl; do
   sed "s|{{vault}}|$vault|g; s|{{root}}|$root|g" "$s" >"$work/scripts/$(basename "$s")"
 done
-fail() { echo "FAILED: $*"; tail -n 5 "$work/log" "$work/err" 2>/dev/null; exit 1; }
 
 # serve SCRIPT [PORT]: its log is $seen
 serve() {

@@ -1,22 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Ablations that are switches of a run: without a reference, with one that is shown, without the disassembly. modes.sh BUILD
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root"
-forge="$build/forge"
-# run CODE COMMAND...
-run() {
-  local code="$1" got=0
-  shift
-  "$@" >"$work/out" 2>&1 </dev/null || got=$?
-  [[ "$got" -eq "$code" ]] || { echo "FAILED: $* : exit $got (wanted $code)"; tail -c 2000 "$work/out"; exit 1; }
-}
-has() { grep -qE -- "$1" "${2:-$work/out}" || { echo "FAILED: no '$1' in ${2:-the output}"; tail -c 2000 "${2:-$work/out}"; exit 1; }; }
-lacks() { if grep -qE -- "$1" "$2"; then echo "FAILED: '$1' is in $2"; grep -E -- "$1" "$2" | head -3; exit 1; fi; }
+source "$(dirname "$0")/../support/suite.sh"
 
 # Nobody to compare with: candidates are compared with each other, and the expert is met once, after the stop.
 run 0 "$forge" run softmax_f32 --reference none --candidates 2 --wall-seconds 15

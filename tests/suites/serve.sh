@@ -1,20 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # forge serve over real sockets: a run followed while it goes, names and paths that are refused, ports, clients that go away. serve.sh BUILD
-set -euo pipefail
-build="$(cd "$1" && pwd)"
-root="$(cd "$(dirname "$0")/../.." && pwd)"
-work="$(mktemp -d)"
+source "$(dirname "$0")/../support/suite.sh"
+export no_proxy='*'
 server='' run=''
-finish() {
-  local code=$?
-  for pid in $server $run; do kill "$pid" 2>/dev/null || true; done
-  if [[ $code -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi
-}
-trap finish EXIT
-export FORGE_HOME="$work/home" FORGE_DATA="$root" no_proxy='*'
-forge="$build/forge"
-fail() { echo "FAILED: $*"; cat "$work/err" "$work/body" 2>/dev/null | tail -c 1500; exit 1; }
+at_end() { for pid in $server $run; do kill "$pid" 2>/dev/null || true; done; }
 
 # start ARGUMENTS... : a server on a free port; its URL is in $url
 start() {

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # scripts/setup.sh against a fake dpkg and apt-get: what it asks them for, and what it says when they fail. scripts/tables.sh: whether
 # the README says what the records say.
-set -euo pipefail
-source_root="$(cd "$(dirname "$0")/../.." && pwd)"
+source "$(dirname "$0")/../support/suite.sh"
+source_root="$root"
 "$source_root/scripts/tables.sh" --check
-work="$(mktemp -d)"
-trap 'if [[ $? -eq 0 ]]; then rm -rf "$work"; else echo "kept: $work" >&2; fi' EXIT
 mkdir -p "$work/tree" "$work/bin"
 cp -r "$source_root/scripts" "$work/tree/"
 printf '# tools\nalpha\nbeta   # with a comment\n\ngamma\n' >"$work/tree/packages.txt"
