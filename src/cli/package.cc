@@ -91,7 +91,8 @@ int hand_in(Context& c, const PackageFlags& f, bool timed) {
                .acceptance = {},
                .branch_best = {},
                .global_best = {},
-               .timed = timed};
+               .timed = timed,
+               .all_pairs = timed};
   const auto verdict = bench->gate->submit(s);
   if (!verdict) return c.fail(verdict.error());
   c.out(describe(*verdict));

@@ -111,6 +111,12 @@ struct alignas(128) TensorMap {
   F(cuLaunchKernelEx, launch, (const LaunchConfig*, Handle, void**, void**))                                                             \
   F(cuStreamCreate, stream_create, (Handle*, unsigned))                                                                                  \
   F(cuStreamSynchronize, stream_synchronize, (Handle))                                                                                   \
+  F(cuStreamBeginCapture_v2, capture_begin, (Handle, int))                                                                               \
+  F(cuStreamEndCapture, capture_end, (Handle, Handle*))                                                                                  \
+  F(cuGraphInstantiateWithFlags, graph_make, (Handle*, Handle, unsigned long long))                                                      \
+  F(cuGraphLaunch, graph_launch, (Handle, Handle))                                                                                       \
+  F(cuGraphExecDestroy, graph_release, (Handle))                                                                                         \
+  F(cuGraphDestroy, recording_release, (Handle))                                                                                         \
   F(cuEventCreate, event_create, (Handle*, unsigned))                                                                                    \
   F(cuEventRecord, event_record, (Handle, Handle))                                                                                       \
   F(cuEventElapsedTime, event_elapsed, (float*, Handle, Handle))                                                                         \

@@ -47,8 +47,8 @@ int foreign_of(const std::vector<CardLook>& looks) {
 
 void add_cuda(Conditions& c, const JobResult& r, const std::vector<JobSide>& sides) {
   c["clock"] =
-      "inside: events around the launches in one stream that is held while they queue; outside: the judge's, slope of batches of "
-      "pipelined calls";
+      "inside: events around the launches in one stream that is held while they queue; outside: the judge's, batches of pipelined "
+      "calls";
   c["cache"] =
       "cold: persisting L2 set-aside 0 and reset, then a read-only pass over 4 times the L2 in the stream before every call; shared and "
       "local memory scrubbed, the module loaded anew every few calls";
@@ -71,18 +71,19 @@ void add_cuda(Conditions& c, const JobResult& r, const std::vector<JobSide>& sid
   c["throttle"] = !throttle.empty() ? throttle : r.card.empty() ? "unknown: the card was not asked" : "none reported";
   const int foreign = foreign_of(r.card);
   c["foreign_processes"] = foreign < 0 ? std::string("unknown: NVML lists no processes") : std::to_string(foreign);
-  if (!r.slopes_missing.empty())
-    c["audit"] = "not run: " + r.slopes_missing;
-  else if (r.slopes.calls > 0)
-    c["audit"] =
-        fmt::format("slope of {} and {} pipelined calls, each on content of its own and checked; {} repetitions, {:.1f} s", r.slopes.calls,
-                    2 * r.slopes.calls, r.slopes.per_call_s.empty() ? 0 : r.slopes.per_call_s.begin()->second.size(), r.slopes.seconds);
+  if (!r.batches_missing.empty())
+    c["audit"] = "not run: " + r.batches_missing;
+  else if (r.batches.calls > 0)
+    c["audit"] = fmt::format(
+        "batches of {} to {} pipelined calls{}, each on content of its own and checked, less their flushes; {} repetitions, {:.1f} s",
+        r.batches.calls + 1, 2 * r.batches.calls, r.batches.graphs ? " as CUDA graphs" : "",
+        r.batches.per_call_s.empty() ? 0 : r.batches.per_call_s.begin()->second.size(), r.batches.seconds);
 }
 
 }  // namespace
 
 void add_conditions(Conditions& c, const Machine& machine, const JobResult& r, const std::vector<JobSide>& sides) {
-  if (r.audit == Audit::slope)
+  if (r.audit == Audit::batches)
     add_cuda(c, r, sides);
   else
     add_cpu(c, machine);
@@ -102,7 +103,7 @@ std::vector<std::string> job_notes(const JobResult& r) {
     notes.push_back(fmt::format("other work used {:.1f} % of the machine during timing, {:.1f} % was stolen by the host",
                                 r.load.foreign_percent, r.load.steal_percent));
   if (!r.load.known) notes.push_back("foreign load unknown: /proc/stat could not be read");
-  if (r.audit != Audit::slope) return notes;
+  if (r.audit != Audit::batches) return notes;
   if (const std::string throttle = throttle_of(r.card); !throttle.empty()) notes.push_back("the card throttled during timing: " + throttle);
   if (const int foreign = foreign_of(r.card); foreign > 0)
     notes.push_back(fmt::format("{} process(es) of others computed on the card during timing", foreign));
@@ -110,7 +111,7 @@ std::vector<std::string> job_notes(const JobResult& r) {
 }
 
 std::string call_problem(Audit audit, const std::vector<CallTiming>& calls, int workers) {
-  return audit == Audit::slope ? inside_problem(calls) : cpu_time_problem(calls, workers);
+  return audit == Audit::batches ? inside_problem(calls) : cpu_time_problem(calls, workers);
 }
 
 }  // namespace forge

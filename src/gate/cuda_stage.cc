@@ -127,6 +127,7 @@ Result<std::vector<CudaSlots::Maps>> CudaSlots::place_maps(const std::vector<con
 Status CudaSlots::refresh(int calls) {
   const auto n = static_cast<std::size_t>(calls);
   if (calls < 1 || n > m_slots.size()) return fail(Code::internal, fmt::format("{} calls on {} slots", calls, m_slots.size()));
+  m_calls = calls;
   std::vector<Content> fresh(n);
   std::vector<std::uint64_t> seeds;
   for (Content& content : fresh) {
@@ -183,13 +184,13 @@ Status CudaSlots::poison_at(DevicePointer at, std::size_t bytes, const Pattern& 
 std::vector<CudaSlots::Slack> CudaSlots::slacks() const {
   std::vector<Slack> all;
   const auto add = [&](const DeviceBuffer& buffer) {
-    all.push_back({buffer.allocation(), buffer.offset(), &buffer.label(), false});
+    all.push_back({buffer.allocation(), buffer.offset(), &buffer.label(), "just before"});
     const std::size_t end = buffer.offset() + buffer.bytes();
-    all.push_back({buffer.allocation() + end, buffer.allocation_bytes() - end, &buffer.label(), true});
+    all.push_back({buffer.allocation() + end, buffer.allocation_bytes() - end, &buffer.label(), "just behind"});
   };
   const auto add_gaps = [&](const DeviceBuffer& buffer, std::size_t stride, std::size_t bytes) {
     for (std::size_t s = 0; s + 1 < m_slots.size() && bytes < stride; ++s)
-      all.push_back({buffer.data() + s * stride + bytes, stride - bytes, &buffer.label(), true});
+      all.push_back({buffer.data() + s * stride + bytes, stride - bytes, &buffer.label(), "just behind"});
   };
   const Definition& definition = m_context->op.definition;
   for (std::size_t i = 0; i < m_inputs.size(); ++i) {
@@ -199,7 +200,10 @@ std::vector<CudaSlots::Slack> CudaSlots::slacks() const {
   }
   for (std::size_t o = 0; o < m_outputs.size(); ++o) {
     add(*m_outputs[o]);
-    add_gaps(*m_outputs[o], m_output_stride[o], static_cast<std::size_t>(byte_count(definition.outputs[o], m_axes)));
+    const auto bytes = static_cast<std::size_t>(byte_count(definition.outputs[o], m_axes));
+    add_gaps(*m_outputs[o], m_output_stride[o], bytes);
+    for (int s = m_calls; s < slots(); ++s)
+      all.push_back({output_at(o, s), bytes, &m_outputs[o]->label(), "of a call that was not made, in"});
   }
   for (const auto& spaces : live_spaces())
     for (const Space& space : *spaces) add(space.buffer);
@@ -248,9 +252,7 @@ Result<std::string> CudaSlots::broken_canary() {
   FORGE_TRY(m_device->context().synchronize());
   FORGE_TRY(m_device->context().copy_to_host(changed.data(), m_counters.data(), changed.size() * 8));
   for (std::size_t w = 0; w < watched.size(); ++w)
-    if (changed[w])
-      return fmt::format("{} bytes just {} '{}' were overwritten", changed[w], watched[w]->behind ? "behind" : "before",
-                         *watched[w]->label);
+    if (changed[w]) return fmt::format("{} bytes {} '{}' were overwritten", changed[w], watched[w]->where, *watched[w]->label);
   return std::string();
 }
 

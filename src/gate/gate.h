@@ -27,7 +27,8 @@ struct Submission {
   std::string milestone;  // id, for the record
   Acceptance acceptance;
   std::optional<KernelPackage> branch_best, global_best;  // rivals, interleaved in the same job when the condition names them
-  bool timed = true;  // false: the verdict is about correctness and mechanism alone; there must be no performance condition
+  bool timed = true;       // false: the verdict is about correctness and mechanism alone; there must be no performance condition
+  bool all_pairs = false;  // the pairs of a job that a threshold hangs on, though there is none: the figure is what is wanted
 };
 
 class Gate {  // edge of the world: RealGate, FakeGate in tests

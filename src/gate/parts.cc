@@ -65,7 +65,8 @@ Status add_cuda(GateParts& parts, const Machine& machine, const std::string& pro
   parts.start_image = [runner](const Image& image) { return start_cuda_image_runner(image, runner); };
   parts.start_expert = [runner](const std::string& plugin) { return start_cuda_expert_runner(plugin, runner); };
   parts.protocol = kCudaProtocol;
-  parts.audit = Audit::slope;
+  parts.audit = Audit::batches;
+  parts.wanted_floor = 0.005;
   parts.disassemble = [target = machine.target](const Image& image) { return disassemble_image(image, target); };
   parts.card = look_at_card;
   parts.build_threads = int(usable_cores().size());

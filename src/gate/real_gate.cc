@@ -199,14 +199,19 @@ Result<CorrectnessRun> RealGate::check_alone(Contestant& who, const std::vector<
   }
 }
 
+int plan_pairs(const NoiseFloor& floor, const GateOptions& options, double wanted_floor, double round_seconds) {
+  int pairs = std::min(pairs_needed(floor.sigma, floor.ratio, options.wanted_effect), options.max_pairs);
+  if (wanted_floor > 0) pairs = std::max(pairs, std::min(pairs_for_floor(floor.sigma, wanted_floor), kMostFloorPairs));
+  if (round_seconds > 0) pairs = std::min(pairs, int(options.timing_seconds / round_seconds));
+  return std::max(kMinPairs, pairs);
+}
+
 JobPlan RealGate::plan_job(std::size_t sides) const {
   JobPlan plan;
   if (!m_floor) return plan;
   plan.floor = m_floor->ratio;
-  plan.pairs = pairs_needed(m_floor->sigma, m_floor->ratio, m_options.wanted_effect);
   // The time of a pair comes from the reference's job, so that no candidate has a say in how often it is measured.
-  if (m_side_seconds > 0) plan.pairs = std::min(plan.pairs, int(m_options.timing_seconds / (m_side_seconds * double(sides))));
-  plan.pairs = std::max(kMinPairs, std::min(plan.pairs, m_options.max_pairs));
+  plan.pairs = plan_pairs(*m_floor, m_options, m_parts.wanted_floor, m_side_seconds * double(sides));
   return plan;
 }
 
@@ -230,8 +235,7 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   job.plan.card = m_parts.card;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Contestant& who = *sides[i].who;
-    job.sides.push_back(
-        {sides[i].label, nullptr, sides[i].checking, m_machine.cores, !who.image, who.plugin.ends_with(".py") ? kGraphGapSeconds : 0});
+    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores, !who.image, who.plugin.ends_with(".py")});
     job.who.push_back(&who);
     if (!who.runner || who.prepared != &stage) {
       FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));
@@ -277,17 +281,31 @@ Result<NoiseFloor> RealGate::measure_floor() {
   auto again = start_again(*m_reference);
   if (!again) return fail(Code::crashed, "a second process of the reference did not start: " + again.error().detail);
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());
-  JobPlan plan{.pairs = 24, .may_extend = false, .may_stop_early = false};
-  FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
-                                            {{"reference", m_reference.get(), Checking::random_third},
-                                             {"reference again", again->get(), Checking::random_third}},
-                                            "noise floor"));
-  if (job.result.failure)
-    return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
-  const auto a = inside_seconds(job.result.calls[0]), b = inside_seconds(job.result.calls[1]);
-  m_side_seconds = job.result.round_seconds / 2;
+  std::vector<double> a, b;
+  const auto measure = [&](int pairs) -> Status {
+    const JobPlan plan{.pairs = pairs, .may_extend = false, .may_stop_early = false};
+    FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan,
+                                              {{"reference", m_reference.get(), Checking::random_third},
+                                               {"reference again", again->get(), Checking::random_third}},
+                                              "noise floor"));
+    if (job.result.failure)
+      return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
+    for (const auto& [to, side] : {std::pair{&a, 0u}, std::pair{&b, 1u}})
+      for (const double seconds : inside_seconds(job.result.calls[side])) to->push_back(seconds);
+    m_side_seconds = job.result.round_seconds / 2;
+    return {};
+  };
+  constexpr int kPairs = 24;
+  FORGE_TRY(measure(kPairs));
+  // A floor that is wanted low takes the pairs of the jobs it is for. How far the first ones scatter decides, never where they lie.
+  if (m_parts.wanted_floor > 0) {
+    const int pairs = plan_pairs(floor_from(a, b, kPairs), m_options, m_parts.wanted_floor, 2 * m_side_seconds);
+    if (pairs > kPairs) {
+      FORGE_TRY(measure(pairs - kPairs));
+    }
+  }
   m_info.seconds = median(a);
-  m_floor = floor_from(a, b, plan.pairs);
+  m_floor = floor_from(a, b, int(a.size()));
   m_floor = stamped(floor_from(a, b, plan_job(2).pairs));
   return *m_floor;
 }
@@ -391,7 +409,7 @@ Result<Verdict> RealGate::submit(const Submission& s) {
     for (std::size_t i = 1; i < sides.size(); ++i)
       if (sides[i].label == name(condition->against))
         plan.watch = {{int(i), threshold_of(*condition, floor.ratio), condition->min_gain >= 0}};
-  } else {
+  } else if (!s.all_pairs) {
     plan.pairs = kMinPairs;  // no threshold: a figure for the trajectory is all that is wanted
   }
   FORGE_TRY_ASSIGN(Stage * stage, timed_stage());

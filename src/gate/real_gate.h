@@ -39,6 +39,7 @@ struct GateParts {
   Audit audit = Audit::every_call;
   std::function<Result<InstructionMix>(const Image&)> disassemble = [](const Image& image) { return disassemble_object(image.bytes); };
   std::function<CardLook()> card;  // on a GPU
+  double wanted_floor = 0;         // jobs have the pairs that bring the noise floor down to this, where time allows; 0: none
   int build_threads = 0;           // compilers side by side; 0: one a core of the machine
 };
 // The parts of this machine: compiler, sandboxed runners, vault, lease.
@@ -106,7 +107,7 @@ class RealGate : public Gate {
   int tuning_pairs(std::size_t sides, double side_seconds) const;
   RunnerResult<void> make_ready(Contestant&, Stage&, const CallSpec&) const;  // its process alive, the call prepared
   Result<Job> run_sides(Stage&, const JobPlan&, const std::vector<Side>&, const std::string& what);
-  // The outside clock of a GPU, for the sides that the inside clock calls beaten (slope_audit.cc).
+  // The outside clock of a GPU, for the sides that the inside clock calls beaten (batch_audit.cc).
   Status audit(Job&, Stage&, const std::vector<Side>&, const std::string& what);
   Status add_image_metrics(Evidence&, const Image&) const;
   Status add_card_counters(Evidence&);  // of the reference
@@ -131,6 +132,11 @@ class RealGate : public Gate {
   std::list<std::pair<std::string, std::unique_ptr<Contestant>>> m_rivals;  // most recent first, by package hash
   std::map<std::string, Comparison> m_before;                               // package hash -> its accepted comparison with the reference
 };
+
+// The pairs of a job: those that tell options.wanted_effect, and those that a wanted floor takes (0: none), as far as the time allows.
+// round_seconds: of one pair with its refresh and checks; 0: not known yet.
+int plan_pairs(const NoiseFloor&, const GateOptions&, double wanted_floor, double round_seconds);
+inline constexpr int kMostFloorPairs = 240;  // a sigma that wants more has another cause than chance
 
 // Evidence: named metrics from a mix, a time and the machine (analysis.cc).
 void add_mix_metrics(Evidence&, const InstructionMix&);

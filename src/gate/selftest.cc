@@ -60,10 +60,7 @@ class Bench {
     FORGE_TRY_ASSIGN(auto b, start(image));
     FORGE_TRY_ASSIGN(const JobResult r, job({.pairs = 30, .may_extend = false, .may_stop_early = false}, *a, *b, "noise floor"));
     const auto x = inside_seconds(r.calls[0]), y = inside_seconds(r.calls[1]);
-    const double sigma = paired_ratio(x, y).sigma;
-    m_plan.pairs = pairs_needed(sigma, floor_from(x, y, 30).ratio, 0.02);
-    if (r.round_seconds > 0) m_plan.pairs = std::min(m_plan.pairs, int(m_options.timing_seconds / r.round_seconds));
-    m_plan.pairs = std::max(kMinPairs, std::min(m_plan.pairs, m_options.max_pairs));
+    m_plan.pairs = plan_pairs(floor_from(x, y, 30), m_options, m_parts.wanted_floor, r.round_seconds);
     const NoiseFloor f = floor_from(x, y, m_plan.pairs);
     m_plan.floor = f.ratio;
     m_seconds = median(x);
@@ -92,15 +89,17 @@ class Bench {
 
 bool is_cuda(const KernelPackage& package) { return package.source_name == "kernel.cu"; }
 
-// The same kernel, then a launch that only spins: a chain of dependent additions that the compiler cannot shorten.
+// The same kernel, then a launch that only spins. On a CPU a turn is one of a chain of dependent additions that the compiler cannot
+// shorten. On a GPU it is a cycle of the clock: ptxas knows no volatile additions, and removes a loop of them whole.
 KernelPackage with_spin(const KernelPackage& package, std::int64_t turns) {
   KernelPackage out = package;
   out.origin = fmt::format("{} with a spin of {}", package.origin, turns);
   if (is_cuda(package)) {  // one warp: the launch ends when it does
     out.source += fmt::format(
         "\nextern \"C\" __global__ void __launch_bounds__(32) selftest_spin(const __grid_constant__ forge_args) {{\n"
-        "  unsigned x = 1;\n"
-        "  for (long long i = 0; i < {}LL; ++i) asm volatile(\"add.u32 %0, %0, 1;\" : \"+r\"(x));\n"
+        "  const long long begin = clock64();\n"
+        "  while (clock64() - begin < {}LL) {{\n"
+        "  }}\n"
         "}}\n",
         turns);
     out.plan_text += "\n[[launch]]\nentry = \"selftest_spin\"\ngrid = \"1\"\nblock = 32\n";

@@ -150,14 +150,22 @@ int pairs_needed(double sigma, double floor, double effect, double alpha) {
   return std::max(kMinPairs, int(std::min(n, 1e6)));
 }
 
+namespace {
+double chance_of(double sigma, int pairs) { return normal_quantile(0.025) * kWidthFactor * sigma / std::sqrt(double(std::max(1, pairs))); }
+}  // namespace
+
+int pairs_for_floor(double sigma, double ratio) {
+  const double root = chance_of(sigma, 1) / std::max(ratio, kSmallestFloor);
+  return int(std::ceil(std::min(root * root, 1e6)));
+}
+
 NoiseFloor floor_from(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned) {
   const RatioStats r = paired_ratio(a_s, b_s);
   NoiseFloor out;
   out.sigma = r.sigma;
   out.pairs = r.n;
   // What two processes of the same code differ by, or what chance leaves of a job of that many pairs, whichever is more.
-  const double chance = normal_quantile(0.025) * kWidthFactor * r.sigma / std::sqrt(double(std::max(1, pairs_planned)));
-  out.ratio = std::max({kSmallestFloor, std::abs(std::log(r.mid)), chance});
+  out.ratio = std::max({kSmallestFloor, std::abs(std::log(r.mid)), chance_of(r.sigma, pairs_planned)});
   return out;
 }
 

@@ -23,6 +23,8 @@ RatioStats paired_ratio(const std::vector<double>& candidate_s, const std::vecto
 Comparison compare(const RatioStats&, double floor);  // faster, same, slower or ambiguous
 // How many pairs tell a true effect of `effect` (0.02 = 2 %) as beyond the floor, at the given sigma, with power 0.9.
 int pairs_needed(double sigma, double floor, double effect, double alpha = kAlpha);
+// How many pairs of that sigma leave chance no more than `ratio` to a floor (0.005 = 0.5 %).
+int pairs_for_floor(double sigma, double ratio);
 // The floor from A/A samples: the smallest ratio that a run of n pairs tells from one.
 NoiseFloor floor_from(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned);
 

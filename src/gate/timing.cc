@@ -12,11 +12,6 @@
 namespace forge {
 namespace {
 
-// Why independent shuffles and not ABBA blocks: a fair coin per pair is what makes the signed-rank test exact.
-void shuffle(std::vector<int>& order, Random& random) {
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-}
-
 bool undecided(const JobResult& job, const JobWatch& watch, double floor) {
   const auto r = paired_ratio(inside_seconds(job.calls[0]), inside_seconds(job.calls[std::size_t(watch.side)]));
   if (r.lower > watch.need || r.upper < watch.need) return false;
@@ -84,7 +79,7 @@ class Job {
 
   Status round(bool record) {
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
-    shuffle(m_order, m_random);
+    shuffle(m_order, m_random);  // anew, not ABBA: a fair coin per pair is what makes the signed-rank test exact
     std::vector<CallTiming> timings(m_sides.size());
     for (int i : m_order) {
       const JobSide& side = m_sides[std::size_t(i)];
@@ -159,13 +154,14 @@ std::string inside_problem(const std::vector<CallTiming>& calls) {
 
 namespace {
 
-// The flush and every constant of a call are in both sides' times, so their difference d is the calls' own. It is told against the
+// What a call costs beside its kernels is the same on both sides, so their difference d is the kernels' own. It is told against the
 // other side's time t, which is trusted: an expert's, or a sealed kernel's that was audited itself. The interval is that of d / t, where
 // an error of either sign weighs the same; then t / (t + d).
-RatioStats ratio_of_differences(const std::vector<double>& mine, const std::vector<double>& other, double gap_s, double other_s) {
+RatioStats outside_ratio(const BatchTimes& times, int candidate, int against, double against_s) {
+  const std::vector<double>&mine = times.per_call_s.at(candidate), &other = times.per_call_s.at(against);
   std::vector<double> with, without;
   for (std::size_t r = 0; r < mine.size(); ++r) {
-    with.push_back(std::exp(std::clamp((mine[r] - other[r] + gap_s) / other_s, -20.0, 20.0)));
+    with.push_back(std::exp(std::clamp((mine[r] - other[r]) / against_s, -20.0, 20.0)));
     without.push_back(1);
   }
   RatioStats stats = paired_ratio(with, without);
@@ -174,53 +170,54 @@ RatioStats ratio_of_differences(const std::vector<double>& mine, const std::vect
   return stats;
 }
 
-// By slopes and by whole batches, whichever is the worse for the candidate: a slope does not see work that is done once for a batch.
-RatioStats outside_ratio(const SlopeResult& r, int candidate, int against, double gap_s, double against_s) {
-  const RatioStats slope = ratio_of_differences(r.per_call_s.at(candidate), r.per_call_s.at(against), gap_s, against_s);
-  const RatioStats whole = ratio_of_differences(r.whole_s.at(candidate), r.whole_s.at(against), gap_s, against_s);
-  return whole.low95 < slope.low95 ? whole : slope;
-}
-
 }  // namespace
 
-int slope_calls(double seconds) {
-  constexpr double jitter = 15e-6, wanted = 0.0025;  // of a slope over all repetitions, times N; of a call's time
+int batch_calls(double seconds) {
+  constexpr double jitter = 15e-6, wanted = 0.0025;  // of a batch over all repetitions; of a call's time
   constexpr double longest = 10;                     // of a batch of 2N: one call's patience is a batch's too
-  const int calls = std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 8, 64);
+  // No more than that takes: long calls in a row run into the card's power limit, where the inside clock's single ones do not.
+  const int calls = std::clamp(int(std::ceil(jitter / (wanted * std::max(seconds, 1e-6)))), 4, 64);
   return std::min(calls, int(longest / 2 / std::max(seconds, 1e-6)));
 }
 
-Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>& sides, Batch& batch, Stage& stage, Random& random,
+Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>& sides, Batch& batch, Stage& stage, Random& random,
                                const std::string& what) {
-  SlopeResult result;
+  BatchTimes result;
   result.calls = plan.calls;
+  result.graphs = plan.graphs;
   const double began = monotonic_seconds();
   // One batch of a side: fresh content in every slot, the calls, every output of every slot compared. Seconds; none: it failed.
+  const auto as = plan.graphs ? BatchAs::graphs : BatchAs::queued;
+  const auto failed = [&](int i, const RunnerFailure& f) {
+    result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)", f.killed};
+    return std::optional<double>();
+  };
   const auto run = [&](int i, int calls) -> Result<std::optional<double>> {
     const JobSide& side = sides[std::size_t(i)];
-    const auto failed = [&](const RunnerFailure& f) {
-      result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)", f.killed};
-      return std::optional<double>();
-    };
-    if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(scrubbed.error());
+    if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(i, scrubbed.error());
     FORGE_TRY(side.one_slot ? stage.refresh() : batch.refresh(calls));
-    const auto seconds = side.runner->batch(calls);
-    if (!seconds) return failed(seconds.error());
+    const auto seconds = side.runner->batch(calls, as, false);
+    if (!seconds) return failed(i, seconds.error());
     const CheckResult check = side.one_slot ? stage.check() : batch.check(calls);
-    if (check.reason != Reason::accepted) return failed({check.reason, check.detail});
+    if (check.reason != Reason::accepted) return failed(i, {check.reason, check.detail});
     if (i == 0) {
       note_check(result.checks, check, stage.label());
       result.checks.checks += calls - 1;
     }
     return std::optional<double>(*seconds);
   };
-  for (const SlopeSide& s : plan.sides) {  // warms up
+  const auto flushes = [&](int i, int calls) -> Result<std::optional<double>> {
+    const auto seconds = sides[std::size_t(i)].runner->batch(calls, as, true);
+    if (!seconds) return failed(i, seconds.error());
+    return std::optional<double>(*seconds);
+  };
+  for (const BatchSide& s : plan.sides) {  // warms up
     FORGE_TRY_ASSIGN(const auto seconds, run(s.side, plan.calls));
     if (!seconds) return result;
   }
-  const auto narrow = [&](const SlopeSide& s) {
+  const auto narrow = [&](const BatchSide& s) {
     if (s.side == plan.sides[0].side) return true;
-    const RatioStats r = outside_ratio(result, plan.sides[0].side, s.side, sides[std::size_t(s.side)].batch_gap_s, s.seconds);
+    const RatioStats r = outside_ratio(result, plan.sides[0].side, s.side, s.seconds);
     return std::log(r.high95 / r.low95) / 2 <= s.wanted;
   };
   const auto enough = [&](int repetitions) {
@@ -231,23 +228,23 @@ Result<SlopeResult> run_slopes(const SlopePlan& plan, const std::vector<JobSide>
   for (int repetition = 0; !enough(repetition); ++repetition) {
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
     Progress::show(fmt::format("{}: outside clock, {} of {} or more", what, repetition + 1, plan.repetitions));
-    std::vector<int> order;  // twice each side: once N calls, once 2N, whichever comes first
-    for (const SlopeSide& s : plan.sides) order.insert(order.end(), {2 * s.side, 2 * s.side + 1});
-    shuffle(order, random);
-    std::map<int, double> once, twice;
-    for (int turn : order) {
-      const int i = turn / 2;
-      FORGE_TRY_ASSIGN(const auto seconds, run(i, plan.calls * (turn % 2 + 1)));
+    // A call that knew how many follow could do their work with its own, and save what every launch costs. So how many is drawn, and
+    // what the judge finds in the outputs behind the last one must be what it left there.
+    const int some = 1 + int(random.below(std::size_t(plan.calls)));
+    const int calls = some + plan.calls;
+    std::vector<std::pair<int, bool>> turns;  // side, flushes alone
+    for (const BatchSide& s : plan.sides) turns.insert(turns.end(), {{s.side, false}, {s.side, true}});
+    shuffle(turns, random);
+    std::map<int, double> spent;  // by side
+    for (const auto& [side, flush_only] : turns) {
+      FORGE_TRY_ASSIGN(const auto seconds, flush_only ? flushes(side, calls) : run(side, calls));
       if (!seconds) {
         Progress::clear();
         return result;
       }
-      (turn % 2 ? twice : once)[i] = *seconds;
+      spent[side] += flush_only ? -*seconds : *seconds;
     }
-    for (const SlopeSide& s : plan.sides) {
-      result.per_call_s[s.side].push_back((twice[s.side] - once[s.side]) / plan.calls);
-      result.whole_s[s.side].push_back(twice[s.side] / (2 * plan.calls));
-    }
+    for (const auto& [side, seconds] : spent) result.per_call_s[side].push_back(seconds / calls);
   }
   Progress::clear();
   result.seconds = monotonic_seconds() - began;
@@ -268,13 +265,13 @@ PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& side
   out.upper_bound = inside.upper;
   out.pairs = inside.n;
   out.extended = job.extended;
-  if (job.audit == Audit::slope) {
-    if (!job.slopes.per_call_s.count(candidate) || !job.slopes.per_call_s.count(against)) return out;  // no audit: see slopes_missing
+  if (job.audit == Audit::batches) {
+    if (!job.batches.per_call_s.count(candidate) || !job.batches.per_call_s.count(against)) return out;  // no audit: see batches_missing
     const double other = median(out.against_s);
-    const RatioStats outside = outside_ratio(job.slopes, candidate, against, sides[std::size_t(against)].batch_gap_s, other);
+    const RatioStats outside = outside_ratio(job.batches, candidate, against, other);
     out.outside_speedup = {outside.low95, outside.mid, outside.high95};
     out.outside_resolution =
-        half_width(outside) + half_width(inside) + kSlopeSeconds / std::min(other, median(out.candidate_s)) + kSlopeRatio;
+        half_width(outside) + half_width(inside) + kBatchSeconds / std::min(other, median(out.candidate_s)) + kBatchRatio;
     return out;
   }
   const RatioStats outside = paired_ratio(outside_seconds(c), outside_seconds(a));

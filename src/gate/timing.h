@@ -26,7 +26,7 @@ struct JobSide {
   Checking checking = Checking::every_call;
   int workers = 1;
   bool one_slot = false;   // its batches repeat the one call that is prepared: an expert, whose plans are costly
-  double batch_gap_s = 0;  // by how much its batches' calls lie further apart than the candidate's
+  bool in_graphs = false;  // its batches are CUDA graphs, whatever the others' are: a Python expert, which queues too slowly
 };
 
 // A side whose ratio to side 0 the verdict hangs on, and the ratio that it hangs on.
@@ -66,39 +66,39 @@ struct JobFailure {
 // What the outside clock says of the sides (docs/judging.md, "Two clocks").
 enum class Audit {
   every_call,  // it spans each timed call: CallTiming::outside_s
-  slope,       // batches of N and of 2N calls; a call's time is the difference over N
+  batches,     // batches of pipelined calls
 };
-struct SlopeSide {
+struct BatchSide {
   int side = 0;
   double seconds = 0;  // a call by the inside clock
   double wanted = 0;   // half width of log(this side over the candidate) that is enough
 };
-struct SlopePlan {
-  int calls = 0;        // N
-  int repetitions = 7;  // declared; each is one batch of N and one of 2N of every side, in an order drawn anew
+struct BatchPlan {
+  int calls = 0;        // N: a batch has N + 1 to 2 N calls, as many for every side of a repetition
+  bool graphs = false;  // every call is a CUDA graph, on all sides, because one of them can run its batch no other way
+  // Declared; each is two batches of every side, in an order drawn anew: the calls with their flushes, and as many flushes alone. What
+  // a process needs to begin and to end a batch is its own, and so is where its flush's memory lies: the difference is the calls'.
+  int repetitions = 7;
   // And on, up to `most` or for `patience_s`, while an interval is wider than wanted. How wide it is decides, never where it lies.
   int most = 42;
   double patience_s = 3;
   double end_s = 30;             // by which not even those declared go on
-  std::vector<SlopeSide> sides;  // the candidate first
+  std::vector<BatchSide> sides;  // the candidate first
 };
-struct SlopeResult {
+struct BatchTimes {
   int calls = 0;
-  std::map<int, std::vector<double>> per_call_s;  // by side, one a repetition: a call with the flush before it
-  std::map<int, std::vector<double>> whole_s;     // likewise, a batch of 2N over 2N: work that does not grow with N is in it
+  bool graphs = false;
+  std::map<int, std::vector<double>> per_call_s;  // by side, one a repetition: a call, by what a flush takes longer with it
   CorrectnessReport checks;                       // of side 0
   std::optional<JobFailure> failure;
   double seconds = 0;
 };
 // `batch` is prepared in the runners of all sides but those with one slot, which work on `stage`.
-Result<SlopeResult> run_slopes(const SlopePlan&, const std::vector<JobSide>&, Batch&, Stage&, Random&, const std::string& what);
+Result<BatchTimes> run_batches(const BatchPlan&, const std::vector<JobSide>&, Batch&, Stage&, Random&, const std::string& what);
 // N that tells `seconds` a call to a quarter of a percent from the jitter of a batch's begin and end.
-int slope_calls(double seconds);
-// What the slope differs by from an inside clock of events once constants cancel: measured, see docs/judging.md.
-inline constexpr double kSlopeSeconds = 1.5e-6, kSlopeRatio = 0.005;
-// The launches of a CUDA graph, as which a Python expert's batches run, lie 1.2 to 1.4 us further apart than those of a queue
-// (results/h200/gate-both-clocks.txt: both clocks of the two gains that were large): that is no merit of the candidate's.
-inline constexpr double kGraphGapSeconds = 1.5e-6;
+int batch_calls(double seconds);
+// What a batch's call differs by from the inside clock's: measured, see docs/judging.md.
+inline constexpr double kBatchSeconds = 1.5e-6, kBatchRatio = 0.005;
 
 struct JobResult {
   std::vector<std::vector<CallTiming>> calls;  // [side][round]
@@ -109,8 +109,8 @@ struct JobResult {
   ForeignLoad load;
   std::vector<CardLook> card;
   Audit audit = Audit::every_call;
-  SlopeResult slopes;          // Audit::slope, where it was run
-  std::string slopes_missing;  // Audit::slope: why it was not
+  BatchTimes batches;           // Audit::batches, where it was run
+  std::string batches_missing;  // Audit::batches: why it was not
   double seconds = 0, round_seconds = 0;
 };
 // Code::interrupted on Ctrl-C; a stage that breaks is an error, a kernel that breaks is a JobFailure.

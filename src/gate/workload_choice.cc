@@ -24,11 +24,6 @@ Shape draw_shape(const TaskFile& task, Random& random) {
   return shape;
 }
 
-template <class T>
-void shuffle(std::vector<T>& items, Random& random) {
-  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
-}
-
 }  // namespace
 
 std::vector<Workload> choose_workloads(const TaskFile& task, int adversarial_variants, Random& random) {

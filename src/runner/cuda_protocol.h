@@ -81,6 +81,8 @@ struct CudaBatch {
   Header header;
   std::uint32_t calls = 0;       // at most k_max_batch
   std::uint32_t flush_only = 0;  // 1: the flushes alone
+  std::uint32_t graphs = 0;      // not 0: everything as CUDA graphs, those of slots 1..graphs recorded first where they are not
+  std::uint32_t reserved = 0;
 };
 
 // Answer to an import.

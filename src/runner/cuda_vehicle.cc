@@ -8,6 +8,7 @@
 namespace forge {
 namespace {
 
+constexpr std::uint32_t kFlushAlone = 0;  // in the place of a batch's slot: they begin at 1
 constexpr std::uint64_t kHoldNs = 2'000'000, kClockNs = 8'000;
 constexpr std::size_t kScratchBytes = 4096, kWordsOffset = 2048;
 
@@ -78,6 +79,7 @@ Result<std::unique_ptr<CudaVehicle>> CudaVehicle::make(const cu::Driver& d, cons
 }
 
 CudaVehicle::~CudaVehicle() {
+  forget_recorded();
   if (m_host) m_driver.host_free(m_host);
 }
 
@@ -169,16 +171,51 @@ Answer CudaVehicle::call(const Queue& queue, wire::CudaDone& done) {
   return {};
 }
 
-Answer CudaVehicle::batch(std::uint32_t calls, bool flush_only, const Queue& queue) {
+// What a graph needs of a module is in it, so it lives no longer than the module.
+void CudaVehicle::forget_recorded() {
+  for (const auto& [slot, graph] : m_recorded) m_driver.graph_release(graph);
+  m_recorded.clear();
+}
+
+Answer CudaVehicle::record(std::uint32_t slot, const Queue& queue) {
+  if (m_recorded.count(slot)) return {};
+  const auto refused = [&](cu::Status s) {
+    return Answer{wire::Outcome::refused, "its call cannot be recorded as a CUDA graph: " + cu::describe(m_driver, s)};
+  };
+  constexpr int kThreadLocal = 1;  // CUstreamCaptureMode
+  if (const cu::Status s = m_driver.capture_begin(m_stream, kThreadLocal); s != cu::kSuccess) return refused(s);
+  Answer queued = flush();
+  if (queued.outcome == wire::Outcome::ok && slot != kFlushAlone) queued = queue(slot);
+  cu::Handle recorded = nullptr, graph = nullptr;
+  cu::Status s = m_driver.capture_end(m_stream, &recorded);
+  if (s == cu::kSuccess) s = m_driver.graph_make(&graph, recorded, 0);
+  if (recorded) m_driver.recording_release(recorded);
+  if (queued.outcome != wire::Outcome::ok || s != cu::kSuccess) {
+    if (graph) m_driver.graph_release(graph);
+    return s != cu::kSuccess ? refused(s) : queued;
+  }
+  m_recorded[slot] = graph;
+  return {};
+}
+
+Answer CudaVehicle::batch(const wire::CudaBatch& batch, const Queue& queue) {
+  for (std::uint32_t i = kFlushAlone; batch.graphs > 0 && i <= batch.graphs; ++i)
+    if (Answer a = record(i, queue); a.outcome != wire::Outcome::ok) return a;
   unpin();
-  for (std::uint32_t i = 1; i <= calls; ++i) {
-    if (Answer a = flush(); a.outcome != wire::Outcome::ok) return a;
-    if (flush_only) continue;
-    if (Answer a = queue(i); a.outcome != wire::Outcome::ok) {
+  const auto run = [&](std::uint32_t slot) -> Answer {
+    if (batch.graphs > 0) {
+      const auto graph = m_recorded.find(batch.flush_only ? kFlushAlone : slot);
+      if (graph == m_recorded.end()) return {wire::Outcome::refused, fmt::format("slot {} is no graph", slot)};
+      return cuda_answer(m_driver, m_driver.graph_launch(graph->second, m_stream), "launching a CUDA graph");
+    }
+    if (Answer a = flush(); a.outcome != wire::Outcome::ok || batch.flush_only) return a;
+    return queue(slot);
+  };
+  for (std::uint32_t i = 1; i <= batch.calls; ++i)
+    if (Answer a = run(i); a.outcome != wire::Outcome::ok) {
       wait();
       return a;
     }
-  }
   return wait();
 }
 

@@ -3,6 +3,7 @@
 // and the scrubs between calls. One context, one stream, one thread. docs/formats/runner-protocol.md, "On a GPU".
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,12 +28,14 @@ class CudaVehicle {
 
   using Queue = std::function<Answer(std::uint32_t slot)>;  // puts a slot's work into the stream
   Answer call(const Queue&, wire::CudaDone&);
-  Answer batch(std::uint32_t calls, bool flush_only, const Queue&);
+  Answer batch(const wire::CudaBatch&, const Queue&);
+  void forget_recorded();             // what graphs hold of a module or of a slot is gone
   Answer wait(int* error = nullptr);  // for everything in the context
 
  private:
   explicit CudaVehicle(const cu::Driver& d) : m_driver(d) {}
   Answer launch(const char* entry, std::int64_t grid, int block, std::int64_t shared_bytes, bool cooperative, const void* args);
+  Answer record(std::uint32_t slot, const Queue&);
   void unpin();  // persisting lines
   Answer flush();
 
@@ -40,8 +43,9 @@ class CudaVehicle {
   std::shared_ptr<CudaContext> m_context;
   cu::Handle m_stream = nullptr, m_begin = nullptr, m_end = nullptr;
   std::unique_ptr<CudaModule> m_code;
-  DeviceMemory m_flush, m_scratch;  // scratch: the scrubs' counter, then 256 random words
-  std::uint32_t* m_host = nullptr;  // mapped: flag, expired, then at byte 16 the clock's answer
+  DeviceMemory m_flush, m_scratch;                 // scratch: the scrubs' counter, then 256 random words
+  std::map<std::uint32_t, cu::Handle> m_recorded;  // by slot: flush and call, ready to be launched
+  std::uint32_t* m_host = nullptr;                 // mapped: flag, expired, then at byte 16 the clock's answer
   std::int64_t m_sms = 1, m_shared_bytes = 0;
 };
 

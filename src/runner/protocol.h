@@ -9,7 +9,7 @@
 namespace forge::wire {
 
 constexpr std::uint32_t k_magic = 0x52475246;  // "FRGR"
-constexpr std::uint16_t k_version = 4;
+constexpr std::uint16_t k_version = 5;
 constexpr int k_channel_fd = 3;  // the runner's end, inherited
 
 constexpr int k_max_cores = 256, k_max_buffers = 64, k_max_launches = 64, k_max_entries = 64, k_max_tensors = 32;

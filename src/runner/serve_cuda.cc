@@ -40,6 +40,7 @@ class ServedCudaImage final : public CudaServed {
     auto slot = std::make_unique<CudaSlot>();
     if (Answer a = CudaSlot::make(m_vehicle.driver(), p, imports, m_entries, *slot); a.outcome != wire::Outcome::ok) return a;
     if (Answer a = slot->bind(m_vehicle.driver(), m_module->handle()); a.outcome != wire::Outcome::ok) return a;
+    m_vehicle.forget_recorded();
     m_slots[p.slot] = std::move(slot);
     return {};
   }
@@ -48,6 +49,7 @@ class ServedCudaImage final : public CudaServed {
     if (Answer a = m_vehicle.scrub(pattern, m_frame); a.outcome != wire::Outcome::ok) return a;
     if (++m_scrubs < kCallsPerModule) return {};
     // The old module goes first, so that nothing of it is left when the new one takes its place.
+    m_vehicle.forget_recorded();
     m_module.reset();
     if (const Status s = load(); !s) return {wire::Outcome::broken, "loading the module anew: " + s.error().text()};
     for (auto& [id, slot] : m_slots)
@@ -105,8 +107,9 @@ int serve_cuda_requests(int channel, Packet& packet, CudaVehicle& vehicle, CudaS
       sent = answer(channel, header, done, a);
     } else if (const auto* batch = packet.as<wire::CudaBatch>()) {
       wire::CudaDone done;
-      const Answer a = batch->calls > wire::k_max_batch ? Answer{wire::Outcome::refused, "a batch of more calls than there may be"}
-                                                        : vehicle.batch(batch->calls, batch->flush_only != 0, queue);
+      const Answer a = std::max(batch->calls, batch->graphs) > wire::k_max_batch
+                           ? Answer{wire::Outcome::refused, "a batch of more calls than there may be"}
+                           : vehicle.batch(*batch, queue);
       sent = answer(channel, header, done, a);
     } else if (const auto* ready = packet.as<wire::Ready>()) {
       wire::Reply reply;

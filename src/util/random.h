@@ -2,6 +2,8 @@
 // Random numbers: xoshiro256** seeded by splitmix64 for content, the OS for seeds that must not be guessed.
 #pragma once
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace forge {
 
@@ -19,5 +21,11 @@ class Random {
  private:
   std::uint64_t m_state[4];
 };
+
+// Every order equally likely (Fisher and Yates).
+template <class T>
+void shuffle(std::vector<T>& items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
 
 }  // namespace forge

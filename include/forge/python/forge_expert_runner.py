@@ -22,7 +22,7 @@ from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_ubyte, c_uin
 
 # ---- messages: src/runner/protocol.h and src/runner/cuda_protocol.h; every field at its natural alignment ----
 
-MAGIC, VERSION = 0x52475246, 4
+MAGIC, VERSION = 0x52475246, 5
 LARGEST = 24 * 1024
 LARGEST_FILE = 256 << 20  # of a call
 HELLO, LOAD, READY, GO, PROFILE, IMPORT, FORGET, PREPARE, BATCH = 1, 2, 4, 5, 6, 7, 8, 9, 10
@@ -66,7 +66,8 @@ CudaPrepare = _message("CudaPrepare", _HEADER, ("slot", c_uint32), ("launch_coun
                        ("zero_count", c_uint32), ("map_count", c_uint32), ("input_count", c_uint32), ("output_count", c_uint32),
                        ("args_bytes", c_uint32), ("launches", CudaLaunch * 64), ("patches", CudaPatch * 96), ("zeros", CudaZero * 64),
                        ("maps", CudaMap * 24), ("tensors", CudaTensor * 32), ("args", c_ubyte * 3968))
-CudaBatch = _message("CudaBatch", _HEADER, ("calls", c_uint32), ("flush_only", c_uint32))
+CudaBatch = _message("CudaBatch", _HEADER, ("calls", c_uint32), ("flush_only", c_uint32), ("graphs", c_uint32),
+                     ("reserved", c_uint32))
 CudaPlaced = _message("CudaPlaced", _HEADER, ("outcome", c_uint32), ("reserved", c_uint32), ("address", c_uint64), ("text", c_char * 256))
 CudaDone = _message("CudaDone", _HEADER, ("outcome", c_uint32), ("error", c_int32), ("inside_s", c_double), ("sm_mhz", c_double),
                     ("host_s", c_double), ("hold_expired", c_uint32), ("reserved", c_uint32), ("text", c_char * 256))
@@ -357,16 +358,16 @@ class Runner:
         return self.run()
 
     def batch(self, request, _):
-        # Queued from Python call by call, a kernel of 30 us waits for the host, and the slope of a batch is the host's.
-        if self.recorded is None and not request.flush_only:
-            self.recorded = self.card.recorded(self.flushed_run)
-            if self.recorded is None:
-                raise NotImplementedError("its call cannot be recorded as a CUDA graph, and queued by Python a batch tells the host's time")
+        # Queued from Python call by call, a kernel of 30 us waits for the host, and a batch's time is the host's.
+        if self.recorded is None:
+            self.recorded = [self.card.recorded(work) for work in (self.flushed_run, self.card.flush)]
+        play = self.recorded[1 if request.flush_only else 0]
+        if self.recorded[0] is None:
+            raise NotImplementedError("its call cannot be recorded as a CUDA graph, and queued by Python a batch tells the host's time")
         self.card.unpin()
-        call = self.card.flush if request.flush_only else self.recorded
         result = None
         for _ in range(request.calls):
-            result = call()
+            result = play()
         self.card.synchronize()
         self.deliver(None if request.flush_only else result)
         self.card.synchronize()

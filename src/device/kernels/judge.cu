@@ -113,17 +113,34 @@ extern "C" __global__ void __launch_bounds__(kThreads) judge_poison(const __grid
     bytes[i] = static_cast<unsigned char>(rules::poison_at(a.line, i, 1));
 }
 
+namespace {
+
+// Calls word(i) for what can be done by words of canary_word, then byte(at) for the rest.
+template <class Word, class Byte>
+__device__ void each_canary(const Canary& a, Word word, Byte byte) {
+  const std::int64_t first = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x, step = std::int64_t(gridDim.x) * blockDim.x;
+  const std::int64_t words = reinterpret_cast<std::uintptr_t>(a.at) % 8 == 0 ? a.bytes / 8 : 0;
+  for (std::int64_t i = first; i < words; i += step) word(i);
+  for (std::int64_t at = words * 8 + first; at < a.bytes; at += step) byte(at);
+}
+
+}  // namespace
+
 extern "C" __global__ void __launch_bounds__(kThreads) judge_set_canary(const __grid_constant__ Canary a) {
-  auto* bytes = static_cast<unsigned char*>(a.at);
-  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.bytes; i += std::int64_t(gridDim.x) * blockDim.x)
-    bytes[i] = rules::canary_byte(a.seed, i);
+  each_canary(
+      a, [&](std::int64_t i) { static_cast<std::uint64_t*>(a.at)[i] = rules::canary_word(a.seed, i); },
+      [&](std::int64_t at) { static_cast<unsigned char*>(a.at)[at] = rules::canary_byte(a.seed, at); });
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads) judge_check_canary(const __grid_constant__ Canary a) {
-  const auto* bytes = static_cast<const unsigned char*>(a.at);
   std::uint64_t changed = 0;
-  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < a.bytes; i += std::int64_t(gridDim.x) * blockDim.x)
-    changed += bytes[i] != rules::canary_byte(a.seed, i);
+  each_canary(
+      a,
+      [&](std::int64_t i) {
+        for (std::uint64_t wrong = static_cast<const std::uint64_t*>(a.at)[i] ^ rules::canary_word(a.seed, i); wrong; wrong >>= 8)
+          changed += (wrong & 0xff) != 0;
+      },
+      [&](std::int64_t at) { changed += static_cast<const unsigned char*>(a.at)[at] != rules::canary_byte(a.seed, at); });
   if (changed) atomicAdd(reinterpret_cast<unsigned long long*>(a.changed), static_cast<unsigned long long>(changed));
 }
 

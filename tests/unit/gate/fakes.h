@@ -25,6 +25,9 @@ struct Behaviour {
   bool once = false;                         // `call` strikes once, then never again
   int fail_after = 0;                        // calls that go well before `call` or `result` strike
   std::optional<Reason> batch_result;        // what a check finds after a batch, when it differs
+  double batch_constant = 0;                 // seconds that its batches take however many calls they have
+  double flush_seconds = 70e-6;              // in its process
+  bool batch_refused = false;                // it cannot be recorded
 };
 
 struct World {
@@ -39,8 +42,10 @@ struct World {
   int slots = 1000;  // that the card's memory holds
   int batches = 0, batch_calls = 0;
   double batch_jitter = 2e-6;
-  double batch_seconds_at_once = 0;  // of "fast": in the first call of a batch, the rest of its calls take none
-  std::vector<std::string> order;    // of calls, by kernel
+  int batch_group = 0;     // of "fast": calls that one does the work of, the first of them, or (negative) the last
+  int batch_answered = 0;  // calls whose outputs the last batch wrote
+  int graph_batches = 0;
+  std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
   std::optional<BuildFailure> build_failure;  // of every build
 };
@@ -71,14 +76,19 @@ class FakeRunner : public Runner {
   }
   RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) override { return {}; }
   // Flush and kernel, one after the other, between a go and a done of 60 us.
-  RunnerResult<double> batch(int calls, bool) override {
+  RunnerResult<double> batch(int calls, BatchAs as, bool flush_only) override {
     const Behaviour& b = m_world.kernels.at(m_kernel);
     ++m_world.batches;
+    if (flush_only) return 60e-6 + b.batch_constant + calls * b.flush_seconds + m_world.batch_jitter * m_world.random.normal();
+    m_world.graph_batches += as == BatchAs::graphs;
     m_world.batch_calls += calls;
     m_world.last = b.batch_result.value_or(Reason::accepted);
     ++m_world.calls;  // scrub, refresh and batch alternate as calls do
-    if (m_kernel == "fast" && m_world.batch_seconds_at_once > 0) return 60e-6 + calls * 70e-6 + m_world.batch_seconds_at_once;
-    return 60e-6 + calls * (70e-6 + b.seconds) + m_world.batch_jitter * m_world.random.normal();
+    if (b.batch_refused) return tl::unexpected(RunnerFailure{Reason::load_failed, "cannot be recorded"});
+    m_world.batch_answered = calls;
+    if (const int group = m_world.batch_group; group != 0 && m_kernel == "fast")
+      m_world.batch_answered = group > 0 ? (calls + group - 1) / group * group : calls / -group * -group;
+    return 60e-6 + b.batch_constant + calls * (b.flush_seconds + b.seconds) + m_world.batch_jitter * m_world.random.normal();
   }
   RunnerResult<CodeProfile> profile(double) override {
     CodeProfile p;
@@ -133,7 +143,10 @@ class FakeBatch : public Batch {
     return {};
   }
   CheckResult check(int calls) override {
-    return {.reason = m_world.last, .detail = "y[3] in a batch", .worst = 0.25, .elements = 100 * calls};
+    const Reason reason = m_world.batch_answered > calls   ? Reason::out_of_bounds
+                          : m_world.batch_answered < calls ? Reason::not_written
+                                                           : m_world.last;
+    return {.reason = reason, .detail = "y[3] in a batch", .worst = 0.25, .elements = 100 * calls};
   }
   Result<std::vector<CallSpec>> calls_for(const Image*, int) override { return std::vector<CallSpec>(std::size_t(m_slots)); }
 

@@ -116,6 +116,11 @@ TEST_F(RealGateTest, FasterSameSlower) {
   const Verdict m0 = submit("slow", std::nullopt);
   EXPECT_TRUE(m0.accepted()) << "no condition, no threshold";
   EXPECT_EQ(m0.measurement()->pairs.at(0).pairs, kMinPairs);
+  world.sigma = 0.02;
+  make("expert");
+  const auto figure = gate->submit({.package = package("slow"), .milestone = "bench", .all_pairs = true});
+  ASSERT_TRUE(figure) << figure.error().text();
+  EXPECT_GT(figure->measurement()->pairs.at(0).pairs, kMinPairs) << "a figure is what is wanted";
   EXPECT_EQ(m0.measurement()->pairs.at(0).comparison, Comparison::slower);
 }
 
@@ -265,6 +270,24 @@ TEST_F(RealGateTest, RunnersBasesAndImagesStayWarm) {
   submit("fast", kGain);
   EXPECT_EQ(world.builds, builds) << "the same package is built once";
   EXPECT_EQ(world.starts, starts + 1) << "one new process: the candidate's";
+}
+
+TEST_F(RealGateTest, AWantedFloorTakesThePairsItNeeds) {
+  world.sigma = 0.02;
+  const auto floor_of = [&](double wanted, double seconds) {
+    GateParts parts = fakes::parts(world, object());
+    parts.wanted_floor = wanted;
+    gate =
+        std::make_unique<RealGate>(parts, fakes::task("gen:abc"), fakes::machine(), GateOptions{.timing_seconds = seconds, .quiet = true});
+    return *gate->measure_floor();
+  };
+  const NoiseFloor plain = floor_of(0, 30), wanted = floor_of(0.005, 30), hurried = floor_of(0.005, 0);
+  EXPECT_EQ(plain.pairs, 24);
+  EXPECT_GT(wanted.pairs, 60) << "126 for a ratio that scatters by 2.8 %";
+  EXPECT_LE(wanted.pairs, kMostFloorPairs);
+  EXPECT_EQ(hurried.pairs, 24) << "the time allows no more";
+  floor_of(0.005, 30);
+  EXPECT_GT(submit("fast", kGain).measurement()->pairs.at(0).pairs, 60) << "the jobs it is for have as many";
 }
 
 TEST_F(RealGateTest, ConfirmationUsesNothingOfTheRun) {

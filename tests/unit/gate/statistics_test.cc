@@ -142,6 +142,22 @@ TEST(PairsNeeded, GrowsWithNoiseAndHasAMinimum) {
   EXPECT_LT(pairs_needed(0.01, 0.5, 0.02), 200) << "bounded even when the floor exceeds the effect";
 }
 
+TEST(PairsForFloor, LeaveChanceNoMoreThanWanted) {
+  std::vector<double> a, b;
+  Random rng(5);
+  for (int i = 0; i < 400; ++i) {  // both sides 2 %: their ratio 2.8 %
+    a.push_back(std::exp(0.02 * rng.normal()));
+    b.push_back(std::exp(0.02 * rng.normal()));
+  }
+  const NoiseFloor f = floor_from(a, b, 60);
+  const int pairs = pairs_for_floor(f.sigma, 0.005);
+  EXPECT_NEAR(pairs, 126, 30);  // (1.96 * 1.023 * 0.028 / 0.005)^2
+  EXPECT_LE(floor_from(a, b, pairs).ratio, 0.005);
+  EXPECT_GT(floor_from(a, b, pairs - 1).ratio, 0.005);
+  EXPECT_EQ(pairs_for_floor(1e-5, 0.005), 1);
+  EXPECT_LT(pairs_for_floor(0.01, 0), 200) << "nothing is wanted below the smallest floor";
+}
+
 TEST(Floor, CoversAnOffsetBetweenProcesses) {
   std::vector<double> a, b;
   Random rng(3);

@@ -15,7 +15,8 @@ struct State {
   std::set<std::string> entries = {"copy"};
   std::vector<std::string> handles;  // functions by number
   int modules = 0, live_modules = 0, frame = 0, blocks_per_sm = 2;
-  cu::Status synchronize = cu::kSuccess, launch = cu::kSuccess;
+  int graphs = 0;  // that are held
+  cu::Status synchronize = cu::kSuccess, launch = cu::kSuccess, capture = cu::kSuccess;
   std::uint64_t next_address = 0x7000'0000'0000;
   std::vector<unsigned char> last_args, first_copy;
   std::vector<std::string> rights;
@@ -112,6 +113,12 @@ inline const cu::Driver& driver() {
       return state().entries.count(name) ? state().launch : 0;
     };
     d.stream_create = [](cu::Handle* h, unsigned) -> cu::Status { return *h = &state(), 0; };
+    d.capture_begin = [](cu::Handle, int) -> cu::Status { return 0; };
+    d.capture_end = [](cu::Handle, cu::Handle* h) -> cu::Status { return state().log.push_back("record"), *h = &state(), state().capture; };
+    d.graph_make = [](cu::Handle* h, cu::Handle, unsigned long long) -> cu::Status { return ++state().graphs, *h = &state(), 0; };
+    d.graph_launch = [](cu::Handle, cu::Handle) -> cu::Status { return state().log.push_back("play"), 0; };
+    d.graph_release = [](cu::Handle) -> cu::Status { return --state().graphs, 0; };
+    d.recording_release = [](cu::Handle) -> cu::Status { return 0; };
     d.event_create = [](cu::Handle* h, unsigned) -> cu::Status { return *h = &state(), 0; };
     d.event_record = [](cu::Handle, cu::Handle) -> cu::Status { return state().log.push_back("event"), 0; };
     d.event_elapsed = [](float* ms, cu::Handle, cu::Handle) -> cu::Status { return *ms = 0.25f, 0; };

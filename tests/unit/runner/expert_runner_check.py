@@ -28,7 +28,7 @@ class FakeCard:
 
     def __init__(self):
         self.mapped, self.flushes, self.tensors, self.log = {}, 0, {}, []
-        self.records, self.plays, self.unpinned = True, 0, 0
+        self.records, self.recordings, self.plays, self.unpinned = True, 0, 0, 0
         FakeCard.last = self
 
     def map(self, allocation, size, writable, descriptor):
@@ -67,6 +67,7 @@ class FakeCard:
     def recorded(self, work):
         if not self.records:
             return None
+        self.recordings += 1
 
         def play():
             self.plays += 1
@@ -149,13 +150,16 @@ def main():
     done = ask(r.GO, r.Go(), r.CudaDone)
     assert (done.outcome, done.inside_s, done.sm_mhz, done.hold_expired) == (r.OK, 25e-6, 1755.0, 0)
     assert FakeCard.last.tensors["y"].value == 5.0  # copied behind the clock
-    assert ask(r.BATCH, r.CudaBatch(calls=4), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 4 == FakeCard.last.plays
-    assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 6
+    assert ask(r.BATCH, r.CudaBatch(calls=1, flush_only=1, graphs=4), r.CudaDone).outcome == r.OK  # recorded, off the clock
+    assert (FakeCard.last.flushes, FakeCard.last.recordings, FakeCard.last.plays) == (1, 2, 1)
+    assert ask(r.BATCH, r.CudaBatch(calls=4, graphs=4), r.CudaDone).outcome == r.OK
+    assert (FakeCard.last.flushes, FakeCard.last.recordings, FakeCard.last.plays) == (5, 2, 5)
+    assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 7
     FakeCard.last.records = False  # an expert that no graph can hold
     assert prepare(2.5).outcome == r.OK
-    refused = ask(r.BATCH, r.CudaBatch(calls=3), r.CudaDone)
+    refused = ask(r.BATCH, r.CudaBatch(calls=3, graphs=3), r.CudaDone)
     assert refused.outcome == r.REFUSED and b"CUDA graph" in refused.text, refused.text
-    assert (FakeCard.last.flushes, FakeCard.last.plays, FakeCard.last.unpinned) == (6, 4, 2)
+    assert (FakeCard.last.flushes, FakeCard.last.plays, FakeCard.last.unpinned) == (7, 7, 3)
     assert ask(r.PROFILE, r.Profile(seconds=1), r.Samples).note == b"a Python expert is not sampled"
     broke = prepare(8)
     assert broke.outcome == r.REFUSED and b"it broke" in broke.text  # in its warm-up

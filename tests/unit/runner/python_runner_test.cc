@@ -42,7 +42,7 @@ TEST(PythonRunner, MessagesHaveTheLayoutOfTheProtocol) {
   FORGE_SAME(CudaForget, allocation);
   FORGE_SAME(CudaTensor, shape);
   FORGE_SAME(CudaPrepare, args);
-  FORGE_SAME(CudaBatch, flush_only);
+  FORGE_SAME(CudaBatch, reserved);
   FORGE_SAME(CudaPlaced, text);
   FORGE_SAME(CudaDone, text);
 #undef FORGE_SAME

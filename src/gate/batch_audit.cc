@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outside clock's audit of a job on a GPU: batches of N and of 2N pipelined calls of the candidate and of the sides that the
-// inside clock calls beaten. It can only take a "faster" away, so it is not run where there is none. docs/judging.md, "Two clocks".
+// The outside clock's audit of a job on a GPU: batches of pipelined calls of the candidate and of the sides that the inside clock
+// calls beaten. It can only take a "faster" away, so it is not run where there is none. docs/judging.md, "Two clocks".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr int k_fewest_calls = 4;
 
 // What to ask of a side: nothing, where the inside clock does not call it beaten; else an interval of half the distance between the
 // inside's ratio and what the outside one must exclude (decide.cc).
-std::optional<SlopeSide> asked(const JobResult& job, const JobPlan& plan, int side) {
+std::optional<BatchSide> asked(const JobResult& job, const JobPlan& plan, int side) {
   const std::vector<double> seconds = inside_seconds(job.calls[std::size_t(side)]);
   const RatioStats r = paired_ratio(inside_seconds(job.calls[0]), seconds);
   bool beaten = compare(r, plan.floor) == Comparison::faster;
@@ -27,7 +27,7 @@ std::optional<SlopeSide> asked(const JobResult& job, const JobPlan& plan, int si
       need = std::min(need, w.need);
     }
   if (!beaten) return {};
-  return SlopeSide{.side = side, .seconds = median(seconds), .wanted = std::log(r.mid / need) / 2};
+  return BatchSide{.side = side, .seconds = median(seconds), .wanted = std::log(r.mid / need) / 2};
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ std::optional<SlopeSide> asked(const JobResult& job, const JobPlan& plan, int si
 Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, const std::string& what) {
   JobResult& result = job.result;
   result.audit = m_parts.audit;
-  if (m_parts.audit != Audit::slope || !job.plan.audited || result.failure) return {};
-  SlopePlan plan;
+  if (m_parts.audit != Audit::batches || !job.plan.audited || result.failure) return {};
+  BatchPlan plan;
   plan.sides = {{}};
   double seconds = 0;
   for (std::size_t i = 1; i < sides.size(); ++i) {
@@ -46,14 +46,15 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
     // Of the trusted side: the candidate has no say in how often it is run.
     seconds = plan.sides.size() == 1 ? side->seconds : std::min(seconds, side->seconds);
     plan.sides.push_back(*side);
+    plan.graphs |= job.sides[i].in_graphs;
   }
   const auto missing = [&](const std::string& why) {
-    result.slopes_missing = why;
+    result.batches_missing = why;
     return Status{};
   };
   if (plan.sides.size() == 1) return missing("the inside clock calls no side slower than the candidate");
 
-  plan.calls = slope_calls(seconds);
+  plan.calls = batch_calls(seconds);
   const Workload& timed = m_parts.judge->timed();
   if (!m_batch || m_batch->slots() < 2 * plan.calls) {
     m_batch.reset();
@@ -65,7 +66,7 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   if (plan.calls < k_fewest_calls)
     return missing(fmt::format("a batch takes {} calls: the card's memory holds {} contents, and a call takes {:.2g} s", 2 * k_fewest_calls,
                                m_batch->slots(), seconds));
-  for (const SlopeSide& side : plan.sides) {
+  for (const BatchSide& side : plan.sides) {
     const int i = side.side;
     Contestant& who = *sides[std::size_t(i)].who;
     if (!who.image) continue;
@@ -76,20 +77,21 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
       return {};
     }
   }
-  FORGE_TRY_ASSIGN(result.slopes, run_slopes(plan, job.sides, *m_batch, stage, m_random, what));
-  result.seconds += result.slopes.seconds;
-  if (const auto& f = result.slopes.failure; f && f->side > 0 && !process_died(f->reason)) {
-    result.slopes.per_call_s.clear();
-    return missing(f->detail);  // a side that cannot run a batch is no fault of the candidate's, and no witness for it
+  FORGE_TRY_ASSIGN(result.batches, run_batches(plan, job.sides, *m_batch, stage, m_random, what));
+  result.seconds += result.batches.seconds;
+  std::string no_witness;
+  if (const auto& f = result.batches.failure; f && (f->side > 0 || f->reason == Reason::load_failed) && !process_died(f->reason))
+    no_witness = f->detail;  // a side that cannot run a batch is no fault of the candidate's, and no witness for it
+  else if (!f && int(result.batches.per_call_s[0].size()) < plan.repetitions)
+    no_witness = fmt::format("{} repetitions were not done within {:g} s", plan.repetitions, plan.end_s);
+  if (!no_witness.empty()) {
+    result.batches.per_call_s.clear();
+    return missing(no_witness);
   }
-  if (!result.slopes.failure && int(result.slopes.per_call_s[0].size()) < plan.repetitions) {
-    result.slopes.per_call_s.clear();
-    return missing(fmt::format("{} repetitions were not done within {:g} s", plan.repetitions, plan.end_s));
-  }
-  result.failure = result.slopes.failure;
+  result.failure = result.batches.failure;
   if (result.failure && result.failure->side > 0 && process_died(result.failure->reason))
     sides[std::size_t(result.failure->side)].who->runner.reset();
-  const CorrectnessReport& checks = result.slopes.checks;
+  const CorrectnessReport& checks = result.batches.checks;
   result.checks.checks += checks.checks;
   result.checks.elements += checks.elements;
   if (checks.worst > result.checks.worst) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gate whose outside clock is a slope, as on a GPU, with made-up runners: "faster" needs the slope to agree.
+// A gate whose outside clock times batches, as on a GPU, with made-up runners: "faster" needs the batches to agree.
 #include <gtest/gtest.h>
 
 #include "fakes.h"
@@ -10,17 +10,17 @@ namespace {
 
 using namespace fakes;
 
-class SlopeAuditTest : public ::testing::Test {
+class BatchAuditTest : public ::testing::Test {
  protected:
-  SlopeAuditTest() {
+  BatchAuditTest() {
     world.kernels = {{"expert-a", {.seconds = 200e-6}}, {"fast", {.seconds = 160e-6}}, {"same", {.seconds = 200e-6}}};
     world.sigma = 0.002;
   }
   Verdict submit(const std::string& source, bool with_condition = true) {
     GateParts p = parts(world, "");
-    p.op.experts = {{"lib", "expert-a"}};
+    p.op.experts = {{"lib", expert}};
     p.protocol = kCudaProtocol;
-    p.audit = Audit::slope;
+    p.audit = Audit::batches;
     p.disassemble = [](const Image&) -> Result<InstructionMix> { return fail(Code::unsupported, "no nvdisasm"); };
     p.card = [this] { return look; };
     gate = std::make_unique<RealGate>(std::move(p), task("expert"), machine(), GateOptions{});
@@ -34,20 +34,21 @@ class SlopeAuditTest : public ::testing::Test {
     return std::any_of(v.notes.begin(), v.notes.end(), [&](const auto& n) { return n.find(text) != n.npos; });
   }
   World world;
+  std::string expert = "expert-a";
   CardLook look{{.temperature_c = 41, .power_w = 300, .throttle = "", .processes = 3}, 0};
   std::unique_ptr<RealGate> gate;
 };
 
-TEST_F(SlopeAuditTest, AnHonestGainIsConfirmedBySlopes) {
+TEST_F(BatchAuditTest, AnHonestGainIsConfirmedByBatches) {
   const Verdict v = submit("fast");
   EXPECT_EQ(v.reason(), Reason::accepted) << v.detail();
   const PairedTiming& p = v.measurement()->pairs.at(0);
   EXPECT_NEAR(p.outside_speedup.mid, 1.25, 0.02);
-  EXPECT_NEAR(p.outside_resolution, kSlopeSeconds / 160e-6 + kSlopeRatio, 0.02);
+  EXPECT_NEAR(p.outside_resolution, kBatchSeconds / 160e-6 + kBatchRatio, 0.02);
   EXPECT_GT(v.correctness()->checks, world.batch_calls / 4) << "every call of the candidate's batches is a checked call";
   const auto& c = v.measurement()->conditions;
   EXPECT_EQ(c.at("protocol"), kCudaProtocol);
-  EXPECT_NE(c.at("audit").find("slope of"), std::string::npos) << c.at("audit");
+  EXPECT_NE(c.at("audit").find("batches of"), std::string::npos) << c.at("audit");
   EXPECT_NE(c.at("temperature").find("41 to 41 C"), std::string::npos) << c.at("temperature");
   EXPECT_NE(c.at("sm_clock.candidate").find("unknown"), std::string::npos);
   EXPECT_EQ(c.at("throttle"), "none reported");
@@ -56,57 +57,80 @@ TEST_F(SlopeAuditTest, AnHonestGainIsConfirmedBySlopes) {
   EXPECT_FALSE(world.content_too_early);
 }
 
-TEST_F(SlopeAuditTest, ASmallGainIsAskedForMoreOftenThanALargeOne) {
+TEST_F(BatchAuditTest, ASmallGainIsAskedForMoreOftenThanALargeOne) {
   world.batch_jitter = 150e-6;
   submit("fast");
-  EXPECT_EQ(world.batches, 2 * (1 + 2 * SlopePlan().repetitions));
+  EXPECT_EQ(world.batches, 2 * (1 + 2 * BatchPlan().repetitions));
   world.batches = 0;
   world.kernels["fast"].seconds = 197e-6;
   submit("fast");
-  EXPECT_GT(world.batches, 2 * (1 + 2 * SlopePlan().repetitions));
-  EXPECT_LE(world.batches, 2 * (1 + 2 * SlopePlan().most));
+  EXPECT_GT(world.batches, 2 * (1 + 2 * BatchPlan().repetitions));
+  EXPECT_LE(world.batches, 2 * (1 + 2 * BatchPlan().most));
 }
 
-TEST_F(SlopeAuditTest, AForgedEventIsSeenByTheSlope) {
+TEST_F(BatchAuditTest, AForgedEventIsSeenByTheBatches) {
   world.kernels["same"].inside_factor = 0.9;
   const Verdict v = submit("same");
   EXPECT_EQ(v.reason(), Reason::clocks_disagree) << v.detail();
   EXPECT_EQ(submit("same", false).reason(), Reason::clocks_disagree) << "a figure is a claim, even where none is asked";
 }
 
-// All outputs of a batch are mapped when its first call runs, so that call can compute them all, however many are asked for: the
-// difference between N and 2N calls is the flushes alone.
-TEST_F(SlopeAuditTest, WorkThatIsDoneOnceForABatchIsSeen) {
-  world.kernels["fast"].seconds = 200e-6;
-  world.kernels["fast"].inside_factor = 0.9;
-  world.batch_seconds_at_once = 64 * 200e-6;
+// All outputs of a batch are mapped when a call runs, so a call can compute those of the calls behind it, or leave its own to a later
+// one, and save what launches cost. It cannot know how many calls there are.
+TEST_F(BatchAuditTest, ACallThatDoesTheWorkOfLaterOnesIsRejected) {
+  world.batch_group = 8;
   const Verdict v = submit("fast");
-  EXPECT_FALSE(v.reason() == Reason::accepted) << v.detail();
-  EXPECT_LT(v.measurement()->pairs.at(0).outside_speedup.low, 1) << "a slope alone would call it infinitely fast";
+  EXPECT_EQ(v.reason(), Reason::out_of_bounds) << v.detail();
 }
 
-TEST_F(SlopeAuditTest, AnAnswerThatIsWrongInABatchOnlyIsRejected) {
+TEST_F(BatchAuditTest, ACallThatLeavesItsWorkToALaterOneIsRejected) {
+  world.batch_group = -8;
+  const Verdict v = submit("fast");
+  EXPECT_EQ(v.reason(), Reason::not_written) << v.detail();
+}
+
+TEST_F(BatchAuditTest, WhatAnExpertsProcessCostsIsNoMeritOfTheCandidates) {
+  expert = "expert-a.py";
+  world.kernels["expert-a.py"] = {.seconds = 160e-6, .batch_constant = 2e-3, .flush_seconds = 85e-6};
+  world.kernels["fast"].inside_factor = 0.9;
+  EXPECT_FALSE(submit("fast").accepted()) << "as fast as the expert, whose batches begin later, and whose flush is slower";
+  EXPECT_GT(world.graph_batches, 0);
+  world.kernels["fast"] = {.seconds = 140e-6};
+  const Verdict v = submit("fast");
+  EXPECT_TRUE(v.accepted()) << v.detail();
+  EXPECT_NEAR(v.measurement()->pairs.at(0).outside_speedup.mid, 160.0 / 140, 0.01);
+  EXPECT_NE(v.measurement()->conditions.at("audit").find("CUDA graphs"), std::string::npos);
+}
+
+TEST_F(BatchAuditTest, WhoCannotBeRecordedIsNoWitness) {
+  world.kernels["fast"].batch_refused = true;
+  const Verdict v = submit("fast");
+  EXPECT_EQ(v.reason(), Reason::ambiguous) << v.detail();
+  EXPECT_NE(v.measurement()->conditions.at("audit").find("not run: cannot be recorded"), std::string::npos);
+}
+
+TEST_F(BatchAuditTest, AnAnswerThatIsWrongInABatchOnlyIsRejected) {
   world.kernels["fast"].batch_result = Reason::stale_result;
   const Verdict v = submit("fast");
   EXPECT_EQ(v.reason(), Reason::stale_result);
   EXPECT_FALSE(v.correct());
 }
 
-TEST_F(SlopeAuditTest, WhatIsNotFasterIsNotAudited) {
+TEST_F(BatchAuditTest, WhatIsNotFasterIsNotAudited) {
   const Verdict v = submit("same");
   EXPECT_EQ(v.reason(), Reason::too_slow) << v.detail();
   EXPECT_EQ(world.batches, 0);
   EXPECT_NE(v.measurement()->conditions.at("audit").find("not run"), std::string::npos);
 }
 
-TEST_F(SlopeAuditTest, WithoutRoomForBatchesFasterIsAmbiguous) {
+TEST_F(BatchAuditTest, WithoutRoomForBatchesFasterIsAmbiguous) {
   world.slots = 1;
   const Verdict v = submit("fast");
   EXPECT_EQ(v.reason(), Reason::ambiguous) << v.detail();
   EXPECT_NE(v.measurement()->conditions.at("audit").find("the card is full"), std::string::npos);
 }
 
-TEST_F(SlopeAuditTest, ThrottlingAndForeignWorkAreSaid) {
+TEST_F(BatchAuditTest, ThrottlingAndForeignWorkAreSaid) {
   look.state.throttle = "power cap";
   look.foreign = 2;
   const Verdict v = submit("fast");
@@ -118,11 +142,11 @@ TEST_F(SlopeAuditTest, ThrottlingAndForeignWorkAreSaid) {
   EXPECT_NE(dark.measurement()->conditions.at("foreign_processes").find("unknown"), std::string::npos);
 }
 
-TEST(SlopeCalls, FollowFromTheTimeOfACall) {
-  EXPECT_EQ(slope_calls(35e-6), 64);
-  EXPECT_EQ(slope_calls(700e-6), 9);
-  EXPECT_EQ(slope_calls(10e-3), 8);
-  EXPECT_EQ(slope_calls(2), 2) << "which is fewer than a batch takes: no audit rather than a time out";
+TEST(BatchCalls, FollowFromTheTimeOfACall) {
+  EXPECT_EQ(batch_calls(35e-6), 64);
+  EXPECT_EQ(batch_calls(700e-6), 9);
+  EXPECT_EQ(batch_calls(10e-3), 4);
+  EXPECT_EQ(batch_calls(2), 2) << "which is fewer than a batch takes: no audit rather than a time out";
 }
 
 }  // namespace
