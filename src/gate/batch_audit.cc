@@ -46,7 +46,6 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
     // Of the trusted side: the candidate has no say in how often it is run.
     seconds = plan.sides.size() == 1 ? side->seconds : std::min(seconds, side->seconds);
     plan.sides.push_back(*side);
-    plan.graphs |= job.sides[i].in_graphs;
   }
   const auto missing = [&](const std::string& why) {
     result.batches_missing = why;

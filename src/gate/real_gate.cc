@@ -235,7 +235,7 @@ Result<RealGate::Job> RealGate::run_sides(Stage& stage, const JobPlan& plan, con
   job.plan.card = m_parts.card;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Contestant& who = *sides[i].who;
-    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores, !who.image, who.plugin.ends_with(".py")});
+    job.sides.push_back({sides[i].label, nullptr, sides[i].checking, m_machine.cores, !who.image});
     job.who.push_back(&who);
     if (!who.runner || who.prepared != &stage) {
       FORGE_TRY_ASSIGN(const CallSpec call, call_on(stage, who.image_or_null(), m_machine.cores));

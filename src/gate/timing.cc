@@ -184,10 +184,8 @@ Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>
                                const std::string& what) {
   BatchTimes result;
   result.calls = plan.calls;
-  result.graphs = plan.graphs;
   const double began = monotonic_seconds();
   // One batch of a side: fresh content in every slot, the calls, every output of every slot compared. Seconds; none: it failed.
-  const auto as = plan.graphs ? BatchAs::graphs : BatchAs::queued;
   const auto failed = [&](int i, const RunnerFailure& f) {
     result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)", f.killed};
     return std::optional<double>();
@@ -196,7 +194,7 @@ Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>
     const JobSide& side = sides[std::size_t(i)];
     if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(i, scrubbed.error());
     FORGE_TRY(side.one_slot ? stage.refresh() : batch.refresh(calls));
-    const auto seconds = side.runner->batch(calls, as, false);
+    const auto seconds = side.runner->batch(calls);
     if (!seconds) return failed(i, seconds.error());
     const CheckResult check = side.one_slot ? stage.check() : batch.check(calls);
     if (check.reason != Reason::accepted) return failed(i, {check.reason, check.detail});
@@ -207,7 +205,7 @@ Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>
     return std::optional<double>(*seconds);
   };
   const auto flushes = [&](int i, int calls) -> Result<std::optional<double>> {
-    const auto seconds = sides[std::size_t(i)].runner->batch(calls, as, true);
+    const auto seconds = sides[std::size_t(i)].runner->batch(calls, true);
     if (!seconds) return failed(i, seconds.error());
     return std::optional<double>(*seconds);
   };

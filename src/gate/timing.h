@@ -25,8 +25,7 @@ struct JobSide {
   Runner* runner = nullptr;  // prepared on the job's stage
   Checking checking = Checking::every_call;
   int workers = 1;
-  bool one_slot = false;   // its batches repeat the one call that is prepared: an expert, whose plans are costly
-  bool in_graphs = false;  // its batches are CUDA graphs, whatever the others' are: a Python expert, which queues too slowly
+  bool one_slot = false;  // its batches repeat the one call that is prepared: an expert, whose plans are costly
 };
 
 // A side whose ratio to side 0 the verdict hangs on, and the ratio that it hangs on.
@@ -74,8 +73,7 @@ struct BatchSide {
   double wanted = 0;   // half width of log(this side over the candidate) that is enough
 };
 struct BatchPlan {
-  int calls = 0;        // N: a batch has N + 1 to 2 N calls, as many for every side of a repetition
-  bool graphs = false;  // every call is a CUDA graph, on all sides, because one of them can run its batch no other way
+  int calls = 0;  // N: a batch has N + 1 to 2 N calls, as many for every side of a repetition
   // Declared; each is two batches of every side, in an order drawn anew: the calls with their flushes, and as many flushes alone. What
   // a process needs to begin and to end a batch is its own, and so is where its flush's memory lies: the difference is the calls'.
   int repetitions = 7;
@@ -87,7 +85,6 @@ struct BatchPlan {
 };
 struct BatchTimes {
   int calls = 0;
-  bool graphs = false;
   std::map<int, std::vector<double>> per_call_s;  // by side, one a repetition: a call, by what a flush takes longer with it
   CorrectnessReport checks;                       // of side 0
   std::optional<JobFailure> failure;

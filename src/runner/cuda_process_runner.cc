@@ -130,12 +130,12 @@ class CudaProcessRunner final : public Runner {
     return t;
   }
 
-  RunnerResult<double> batch(int calls, BatchAs as, bool flush_only) override {
+  RunnerResult<double> batch(int calls, bool flush_only) override {
     if (m_link.ended()) return runner_failure(*m_link.ended());
     if (calls < 0 || calls > wire::k_max_batch || (!flush_only && !m_expert && static_cast<std::size_t>(calls) > m_batch_calls))
       return runner_failure(Reason::runner_broke, fmt::format("a batch of {} calls, {} of which are prepared", calls, m_batch_calls));
     if (auto awake = wake(); !awake) return runner_failure(awake.error());
-    const std::uint32_t graphs = as != BatchAs::graphs ? 0 : flush_only ? 1 : static_cast<std::uint32_t>(calls);
+    const std::uint32_t graphs = flush_only ? 0 : m_expert ? 1 : static_cast<std::uint32_t>(calls);
     const auto run = [&](std::uint32_t count, bool flushes) {
       wire::CudaBatch message{.header = {}, .calls = count, .flush_only = flushes ? 1u : 0u, .graphs = graphs};
       return m_link.request<wire::CudaDone>(message, {}, "batch", m_options.call_timeout_s, Waiting::awake);

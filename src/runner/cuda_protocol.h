@@ -76,12 +76,13 @@ struct CudaPrepare {
   unsigned char args[k_max_args] = {};  // the argument struct; addresses and maps still zero
 };
 
-// -> runner: {flush, call} for slots 1..calls, pipelined, then one wait. Answer: cuda_done. An expert repeats slot 0.
+// -> runner: `calls` calls, pipelined, then one wait. Each is a CUDA graph of a flush and of the next of slots 1..graphs, recorded first
+// where it is not. Answer: cuda_done. An expert has slot 0 alone, which every graph repeats.
 struct CudaBatch {
   Header header;
   std::uint32_t calls = 0;       // at most k_max_batch
-  std::uint32_t flush_only = 0;  // 1: the flushes alone
-  std::uint32_t graphs = 0;      // not 0: everything as CUDA graphs, those of slots 1..graphs recorded first where they are not
+  std::uint32_t flush_only = 0;  // 1: the flushes alone, as graphs too
+  std::uint32_t graphs = 0;      // at most k_max_batch
   std::uint32_t reserved = 0;
 };
 

@@ -199,23 +199,18 @@ Answer CudaVehicle::record(std::uint32_t slot, const Queue& queue) {
 }
 
 Answer CudaVehicle::batch(const wire::CudaBatch& batch, const Queue& queue) {
-  for (std::uint32_t i = kFlushAlone; batch.graphs > 0 && i <= batch.graphs; ++i)
-    if (Answer a = record(i, queue); a.outcome != wire::Outcome::ok) return a;
+  for (std::uint32_t slot = kFlushAlone; slot <= batch.graphs; ++slot)
+    if (Answer a = record(slot, queue); a.outcome != wire::Outcome::ok) return a;
+  if (batch.calls > 0 && batch.graphs == 0 && !batch.flush_only) return {wire::Outcome::refused, "a batch without graphs"};
   unpin();
-  const auto run = [&](std::uint32_t slot) -> Answer {
-    if (batch.graphs > 0) {
-      const auto graph = m_recorded.find(batch.flush_only ? kFlushAlone : slot);
-      if (graph == m_recorded.end()) return {wire::Outcome::refused, fmt::format("slot {} is no graph", slot)};
-      return cuda_answer(m_driver, m_driver.graph_launch(graph->second, m_stream), "launching a CUDA graph");
-    }
-    if (Answer a = flush(); a.outcome != wire::Outcome::ok || batch.flush_only) return a;
-    return queue(slot);
-  };
-  for (std::uint32_t i = 1; i <= batch.calls; ++i)
-    if (Answer a = run(i); a.outcome != wire::Outcome::ok) {
+  for (std::uint32_t i = 0; i < batch.calls; ++i) {
+    const cu::Handle graph = m_recorded.at(batch.flush_only ? kFlushAlone : 1 + i % batch.graphs);
+    if (Answer a = cuda_answer(m_driver, m_driver.graph_launch(graph, m_stream), "launching a CUDA graph");
+        a.outcome != wire::Outcome::ok) {
       wait();
       return a;
     }
+  }
   return wait();
 }
 

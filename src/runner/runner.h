@@ -79,11 +79,6 @@ struct OnceProgram {
   std::vector<std::string> argv, env;
 };
 
-enum class BatchAs {
-  queued,  // launch by launch
-  graphs,  // a CUDA graph a call, with its flush; recorded off the clock
-};
-
 class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests of the gate
  public:
   virtual ~Runner() = default;
@@ -93,13 +88,13 @@ class Runner {  // edge of the world: ProcessRunner below, FakeRunner for tests 
   virtual RunnerResult<void> scrub() = 0;
   virtual RunnerResult<CallTiming> call() = 0;  // one timed call, scrubbed before if scrub() was not called; stopped on return
   // The outside clock's audit, on a GPU, where a kernel could forge an event's time (docs/judging.md): each of these calls has
-  // content of its own; batch() runs the first `calls` of them pipelined, each behind a cache flush, and returns the judge's clock
-  // from before "go" to behind "done". calls = 0 measures an empty turn. flush_only: the same without the
-  // calls. What no graph can hold is refused where graphs are asked for.
+  // content of its own; batch() runs the first `calls` of them pipelined, each a CUDA graph with a cache flush before it, and returns
+  // the judge's clock from before "go" to behind "done". flush_only: as many flushes without the calls. calls = 0 measures an empty
+  // turn. Recording is off the clock; what no graph can hold is refused, and can still be called.
   virtual RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) {
     return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
   }
-  virtual RunnerResult<double> batch(int /*calls*/, BatchAs = BatchAs::queued, bool /*flush_only*/ = false) {
+  virtual RunnerResult<double> batch(int /*calls*/, bool /*flush_only*/ = false) {
     return tl::unexpected(RunnerFailure{Reason::runner_broke, "this runner has no batches"});
   }
   virtual RunnerResult<CodeProfile> profile(double seconds) = 0;  // experts: sampled; images: empty

@@ -216,26 +216,25 @@ void noise(Check& c) {
   }
 }
 
-Result<double> slope(Runner& r, int n) {  // seconds a call: medians of five
-  std::vector<double> calls, flushes;
+Result<double> by_batches(Runner& r, int n) {  // seconds a call: medians of five
+  std::vector<double> seconds;
   for (int i = 0; i < 5; ++i) {
-    const auto c2 = r.batch(2 * n), c1 = r.batch(n), f2 = r.batch(2 * n, BatchAs::queued, true), f1 = r.batch(n, BatchAs::queued, true);
-    for (const auto* b : {&c2, &c1, &f2, &f1})
+    const auto calls = r.batch(n), flushes = r.batch(n, true);
+    for (const auto* b : {&calls, &flushes})
       if (!*b) return fail(Code::crashed, b->error().detail);
-    calls.push_back((*c2 - *c1) / n);
-    flushes.push_back((*f2 - *f1) / n);
+    seconds.push_back((*calls - *flushes) / n);
   }
-  return median(calls) - median(flushes);
+  return median(seconds);
 }
 
-void slopes(Check& c) {
+void forged(Check& c) {
   constexpr int kSlots = 16;
   constexpr std::size_t kSlot = 64 * kMiB;
   Pair p = Pair::make(c, kSlots * kSlot);
   for (const char* entry : {"copy", "forge_event"}) {
     const bool forged = std::string(entry) == "forge_event";
     auto r = c.start(entry);
-    if (!r) return say("slope", false, r.error().detail);
+    if (!r) return say("batch", false, r.error().detail);
     const auto make = [&](std::size_t slot) {
       CallSpec s = p.call("copy", c.sms * 4, 512, 0, slot, kSlot);
       if (forged) s.plan.launches.push_back({.entry = "forge_event", .grid = c.sms, .scratch_bytes = 0, .block = 1024});
@@ -243,24 +242,24 @@ void slopes(Check& c) {
     };
     std::vector<CallSpec> slots;
     for (std::size_t i = 0; i < kSlots; ++i) slots.push_back(make(i));
-    if (auto s = (*r)->prepare(make(0)); !s) return say("slope: prepare", false, s.error().detail);
-    if (auto s = (*r)->prepare_batch(slots); !s) return say("slope: prepare_batch", false, s.error().detail);
+    if (auto s = (*r)->prepare(make(0)); !s) return say("batch: prepare", false, s.error().detail);
+    if (auto s = (*r)->prepare_batch(slots); !s) return say("batch: prepare_batch", false, s.error().detail);
     std::vector<double> inside;
     for (int i = 0; i < 15; ++i) {
       const auto t = (*r)->call();
-      if (!t) return say(fmt::format("slope: {}", entry), forged, t.error().detail);
+      if (!t) return say(fmt::format("batch: {}", entry), forged, t.error().detail);
       inside.push_back(t->inside_s);
     }
-    const auto s = slope(**r, kSlots / 2);
-    if (!s) return say("slope", false, s.error().text());
+    const auto s = by_batches(**r, kSlots);
+    if (!s) return say("batch", false, s.error().text());
     const double event = median(inside), off = *s / event - 1;
     if (forged)
       say("forged event", std::abs(*s - event) > 4e-6 + 0.005 * *s,
-          fmt::format("events {:.2f} us, slope {:.2f} us: the audit must see it", event * 1e6, *s * 1e6));
+          fmt::format("events {:.2f} us, batches {:.2f} us: the audit must see it", event * 1e6, *s * 1e6));
     else
       // Behind the events, the flush of the next call pays for what the copy left in L2 that memory does not have yet: at most all of it.
-      say("slope: copy of 64 MiB", std::abs(*s - event) < 4e-6 + c.l2_bytes / 4e12,
-          fmt::format("events {:.2f} us, slope {:.2f} us ({:+.1f} %)", event * 1e6, *s * 1e6, 100 * off));
+      say("batch: copy of 64 MiB", std::abs(*s - event) < 4e-6 + c.l2_bytes / 4e12,
+          fmt::format("events {:.2f} us, batches {:.2f} us ({:+.1f} %)", event * 1e6, *s * 1e6, 100 * off));
   }
 }
 
@@ -302,7 +301,7 @@ class PairBatch final : public Batch, public Stage {
   AxisValues m_axes;
 };
 
-// An honest copy against itself by the outside clock, queued and as graphs, and a candidate of whose calls one does two's work.
+// An honest copy against itself by the outside clock, and a candidate of whose calls one does two's work.
 void batches(Check& c) {
   constexpr int kSlots = 128;
   constexpr std::size_t kSlot = 32 * kMiB;
@@ -313,36 +312,35 @@ void batches(Check& c) {
     ahead.push_back(honest.back());
     ahead.back().axes = {{"n", i % 2 ? 0 : 2 * kSlot / 16}};
   }
-  for (const bool cheats : {false, true})
-    for (const bool graphs : {false, true}) {
-      const std::string what = fmt::format("batches {}: {}", graphs ? "as graphs" : "queued", cheats ? "two calls in one" : "A/A");
-      auto mine = c.start("copy"), other = c.start("copy");
-      if (!mine || !other) return say(what, false, "does not start");
-      for (const auto& [r, slots] : {std::pair{&*mine, cheats ? &ahead : &honest}, std::pair{&*other, &honest}}) {
-        if (auto s = (*r)->prepare(honest[0]); !s) return say(what, false, s.error().detail);
-        if (auto s = (*r)->prepare_batch(*slots); !s) return say(what, false, s.error().detail);
-      }
-      const std::vector<JobSide> sides{{.label = "candidate", .runner = mine->get()}, {.label = "reference", .runner = other->get()}};
-      const BatchPlan plan{.calls = kSlots / 2, .graphs = graphs, .sides = {{}, {.side = 1, .seconds = 20e-6, .wanted = 0.005}}};
-      PairBatch content(c, p, kSlots, kSlot);
-      Random random(os_entropy());
-      auto times = run_batches(plan, sides, content, content, random, what);
-      if (!times) return say(what, false, times.error().text());
-      if (times->failure || cheats) {
-        const auto reason = times->failure ? times->failure->reason : Reason::accepted;
-        say(what, cheats && reason == Reason::out_of_bounds,
-            fmt::format("{}, {}", name(reason), times->failure ? times->failure->detail : std::string()));
-        continue;
-      }
-      JobResult job;
-      job.audit = Audit::batches;
-      job.calls = {std::vector<CallTiming>(12, {.inside_s = 20e-6}), std::vector<CallTiming>(12, {.inside_s = 20e-6})};
-      job.batches = *times;
-      const Interval r = make_pairing(job, sides, 0, 1, 0.005).outside_speedup;
-      say(what, std::abs(r.mid - 1) < 0.01,
-          fmt::format("{:.2f} and {:.2f} us a call, ratio {:.4f} [{:.4f} {:.4f}], {} repetitions", 1e6 * median(times->per_call_s[0]),
-                      1e6 * median(times->per_call_s[1]), r.mid, r.low, r.high, times->per_call_s[0].size()));
+  for (const bool cheats : {false, true}) {
+    const std::string what = cheats ? "batches: two calls in one" : "batches: A/A";
+    auto mine = c.start("copy"), other = c.start("copy");
+    if (!mine || !other) return say(what, false, "does not start");
+    for (const auto& [r, slots] : {std::pair{&*mine, cheats ? &ahead : &honest}, std::pair{&*other, &honest}}) {
+      if (auto s = (*r)->prepare(honest[0]); !s) return say(what, false, s.error().detail);
+      if (auto s = (*r)->prepare_batch(*slots); !s) return say(what, false, s.error().detail);
     }
+    const std::vector<JobSide> sides{{.label = "candidate", .runner = mine->get()}, {.label = "reference", .runner = other->get()}};
+    const BatchPlan plan{.calls = kSlots / 2, .sides = {{}, {.side = 1, .seconds = 20e-6, .wanted = 0.005}}};
+    PairBatch content(c, p, kSlots, kSlot);
+    Random random(os_entropy());
+    auto times = run_batches(plan, sides, content, content, random, what);
+    if (!times) return say(what, false, times.error().text());
+    if (times->failure || cheats) {
+      const auto reason = times->failure ? times->failure->reason : Reason::accepted;
+      say(what, cheats && reason == Reason::out_of_bounds,
+          fmt::format("{}, {}", name(reason), times->failure ? times->failure->detail : std::string()));
+      continue;
+    }
+    JobResult job;
+    job.audit = Audit::batches;
+    job.calls = {std::vector<CallTiming>(12, {.inside_s = 20e-6}), std::vector<CallTiming>(12, {.inside_s = 20e-6})};
+    job.batches = *times;
+    const Interval r = make_pairing(job, sides, 0, 1, 0.005).outside_speedup;
+    say(what, std::abs(r.mid - 1) < 0.01,
+        fmt::format("{:.2f} and {:.2f} us a call, ratio {:.4f} [{:.4f} {:.4f}], {} repetitions", 1e6 * median(times->per_call_s[0]),
+                    1e6 * median(times->per_call_s[1]), r.mid, r.low, r.high, times->per_call_s[0].size()));
+  }
 }
 
 void expert(Check& c, const std::string& plugin) {
@@ -380,7 +378,7 @@ void expert(Check& c, const std::string& plugin) {
       fmt::format("{:.1f} us = {:.0f} TFLOP/s; ready after {:.1f} s; {}", 1e6 * median(times), 2.0 * kN * kN * kN / median(times) * 1e-12,
                   ready - begin, (*r)->description()));
   (void)(*r)->prepare_batch({});
-  if (const auto t = slope(**r, 8); t) say(label + ": slope", true, fmt::format("{:.1f} us a call", *t * 1e6));
+  if (const auto t = by_batches(**r, 16); t) say(label + ": in a batch", true, fmt::format("{:.1f} us a call", *t * 1e6));
 }
 
 int run(int argc, char** argv) {
@@ -409,7 +407,7 @@ int run(int argc, char** argv) {
   wrong_kernels(c);
   residues(c);
   noise(c);
-  slopes(c);
+  forged(c);
   batches(c);
   for (int i = 3; i < argc; ++i) expert(c, argv[i]);
   const auto ceilings = measure_cuda_ceilings(*machine, "");

@@ -42,9 +42,8 @@ struct World {
   int slots = 1000;  // that the card's memory holds
   int batches = 0, batch_calls = 0;
   double batch_jitter = 2e-6;
-  int batch_group = 0;     // of "fast": calls that one does the work of, the first of them, or (negative) the last
-  int batch_answered = 0;  // calls whose outputs the last batch wrote
-  int graph_batches = 0;
+  int batch_group = 0;             // of "fast": calls that one does the work of, the first of them, or (negative) the last
+  int batch_answered = 0;          // calls whose outputs the last batch wrote
   std::vector<std::string> order;  // of calls, by kernel
   std::function<void()> on_call;
   std::optional<BuildFailure> build_failure;  // of every build
@@ -76,11 +75,10 @@ class FakeRunner : public Runner {
   }
   RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) override { return {}; }
   // Flush and kernel, one after the other, between a go and a done of 60 us.
-  RunnerResult<double> batch(int calls, BatchAs as, bool flush_only) override {
+  RunnerResult<double> batch(int calls, bool flush_only) override {
     const Behaviour& b = m_world.kernels.at(m_kernel);
     ++m_world.batches;
     if (flush_only) return 60e-6 + b.batch_constant + calls * b.flush_seconds + m_world.batch_jitter * m_world.random.normal();
-    m_world.graph_batches += as == BatchAs::graphs;
     m_world.batch_calls += calls;
     m_world.last = b.batch_result.value_or(Reason::accepted);
     ++m_world.calls;  // scrub, refresh and batch alternate as calls do
