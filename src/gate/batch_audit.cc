@@ -65,18 +65,31 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   if (plan.calls < k_fewest_calls)
     return missing(fmt::format("a batch takes {} calls: the card's memory holds {} contents, and a call takes {:.2g} s", 2 * k_fewest_calls,
                                m_batch->slots(), seconds));
+  // The slots are gigabytes, and go when another job wants more of them: nobody keeps them mapped until then. Who cannot let go has died,
+  // and the next job finds that out.
+  const auto let_go = [&] {
+    for (const BatchSide& side : plan.sides)
+      if (sides[std::size_t(side.side)].who->image) (void)job.sides[std::size_t(side.side)].runner->prepare_batch({});
+  };
   for (const BatchSide& side : plan.sides) {
     const int i = side.side;
     Contestant& who = *sides[std::size_t(i)].who;
     if (!who.image) continue;
     const auto calls = m_batch->calls_for(who.image_or_null(), m_machine.cores);
-    if (!calls) return missing(calls.error().text());
+    if (!calls) {
+      let_go();
+      return missing(calls.error().text());
+    }
     if (auto ready = who.runner->prepare_batch(*calls); !ready) {
       result.failure = JobFailure{i, ready.error().reason, ready.error().detail, ready.error().killed};
+      let_go();
       return {};
     }
   }
-  FORGE_TRY_ASSIGN(result.batches, run_batches(plan, job.sides, *m_batch, stage, m_random, what));
+  auto ran = run_batches(plan, job.sides, *m_batch, stage, m_random, what);
+  let_go();
+  if (!ran) return tl::unexpected(ran.error());
+  result.batches = std::move(*ran);
   result.seconds += result.batches.seconds;
   std::string no_witness;
   if (const auto& f = result.batches.failure; f && (f->side > 0 || f->reason == Reason::load_failed) && !process_died(f->reason))

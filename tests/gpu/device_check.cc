@@ -170,10 +170,10 @@ void residues(Check& c) {
   say("residue: shared memory", found == 0, fmt::format("{} tagged words found in 4 calls", found));
 }
 
-// Pairs of sides in random order; median of log ratios with its 95 % half width.
+// Pairs of sides in random order; the 95 % interval of their ratio must lie within 1 +- limit.
 void pairs(Check& c, const std::string& what, Runner& a, Runner& b, int n, double limit) {
   std::mt19937 random(7);
-  std::vector<double> ratios, times, outside;
+  std::vector<double> a_times, b_times, outside;
   double mhz = 0;
   for (int i = -3; i < n; ++i) {
     double t[2] = {};
@@ -187,16 +187,14 @@ void pairs(Check& c, const std::string& what, Runner& a, Runner& b, int n, doubl
       mhz = r->sm_mhz;
     }
     if (i < 0) continue;
-    ratios.push_back(std::log(t[1] / t[0]));
-    times.push_back(t[0]);
+    a_times.push_back(t[0]);
+    b_times.push_back(t[1]);
   }
-  std::vector<double> sorted = ratios;
-  std::sort(sorted.begin(), sorted.end());
-  const int w = int(std::lround(0.98 * std::sqrt(double(n))));  // order statistics of the median, 95 %
-  const double mid = sorted[std::size_t(n / 2)], half = 0.5 * (sorted[std::size_t(n / 2 + w)] - sorted[std::size_t(n / 2 - w)]);
-  say(what, std::abs(mid) + half <= limit,
-      fmt::format("B/A {:+.3f} % +- {:.3f} % over {} pairs; A {:.2f} us inside, {:.0f} us outside, {:.0f} MHz", 100 * mid, 100 * half, n,
-                  1e6 * median(times), 1e6 * median(outside), mhz));
+  const RatioStats r = paired_ratio(a_times, b_times);
+  const double worst = std::max(std::abs(std::log(r.low95)), std::abs(std::log(r.high95)));
+  say(what, worst <= limit,
+      fmt::format("B/A {:.4f} [{:.4f} {:.4f}] over {} pairs; A {:.2f} us inside, {:.0f} us outside, {:.0f} MHz", r.mid, r.low95, r.high95,
+                  n, 1e6 * median(a_times), 1e6 * median(outside), mhz));
   (void)c;
 }
 
@@ -208,7 +206,7 @@ void noise(Check& c) {
     for (auto* r : {&a, &b})
       if (auto s = (**r)->prepare(p.call("copy", c.sms * 4, 512)); !s) return say("A/A", false, s.error().detail);
     if (auto s = (*pinned)->prepare(p.call("copy_pinned", c.sms * 4, 512)); !s) return say("A/A", false, s.error().detail);
-    pairs(c, fmt::format("A/A: copy of {} MiB", mib), **a, **b, 100, 0.005);
+    pairs(c, fmt::format("A/A: copy of {} MiB", mib), **a, **b, 200, 0.005);
     if (mib == 24) pairs(c, "cold L2: evict_last", **a, **pinned, 60, 0.02);
     if (mib == 24) continue;
     (void)b->reset();

@@ -44,6 +44,7 @@ TEST_F(BatchAuditTest, AnHonestGainIsConfirmedByBatches) {
   const PairedTiming& p = v.measurement()->pairs.at(0);
   EXPECT_NEAR(p.outside_speedup.mid, 1.25, 0.02);
   EXPECT_NEAR(p.outside_resolution, kBatchSeconds / 160e-6 + kBatchRatio, 0.02);
+  EXPECT_EQ(world.batches_mapped, 0) << "let go of";
   EXPECT_GT(v.correctness()->checks, world.batch_calls / 4) << "every call of the candidate's batches is a checked call";
   const auto& c = v.measurement()->conditions;
   EXPECT_EQ(c.at("protocol"), kCudaProtocol);

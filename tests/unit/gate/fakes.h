@@ -40,7 +40,7 @@ struct World {
   std::atomic<int> builds = 0;
   int fresh_stages = 0, stages = 0;
   int slots = 1000;  // that the card's memory holds
-  int batches = 0, batch_calls = 0;
+  int batches = 0, batch_calls = 0, batches_mapped = 0;
   double batch_jitter = 2e-6;
   int batch_group = 0;             // of "fast": calls that one does the work of, the first of them, or (negative) the last
   int batch_answered = 0;          // calls whose outputs the last batch wrote
@@ -73,7 +73,11 @@ class FakeRunner : public Runner {
     const double t = b.seconds * std::exp(m_world.sigma * m_world.random.normal());
     return CallTiming{.inside_s = t * b.inside_factor, .outside_s = t + 20e-6, .cpu_s = t * b.cpu_factor};
   }
-  RunnerResult<void> prepare_batch(const std::vector<CallSpec>&) override { return {}; }
+  RunnerResult<void> prepare_batch(const std::vector<CallSpec>& calls) override {
+    m_world.batches_mapped += (calls.empty() ? 0 : 1) - m_maps_batch;
+    m_maps_batch = !calls.empty();
+    return {};
+  }
   // Flush and kernel, one after the other, between a go and a done of 60 us.
   RunnerResult<double> batch(int calls, bool flush_only) override {
     const Behaviour& b = m_world.kernels.at(m_kernel);
@@ -105,6 +109,7 @@ class FakeRunner : public Runner {
   World& m_world;
   std::string m_kernel;
   int m_calls = 0;
+  bool m_maps_batch = false;
 };
 
 class FakeStage : public Stage {
