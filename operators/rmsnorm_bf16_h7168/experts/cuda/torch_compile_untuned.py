@@ -1,0 +1,1 @@
+../../../common/experts/cuda/torch_compile.py
