@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <map>
 #include <set>
-#include <string_view>
 
 #include "core/expr_rules.h"
 
@@ -20,7 +18,7 @@ constexpr std::size_t kMaxText = 4096;  // characters
 
 struct Token {
   enum class Kind { end, number, name, symbol } kind = Kind::end;
-  std::string_view text;  // into the parser's
+  std::string text;
   std::int64_t value = 0;
   std::size_t column = 0;  // 1-based
 };
@@ -31,7 +29,6 @@ class Parser {
 
   Result<Expr> run() {
     if (m_text.size() > kMaxText) return fail(Code::bad_input, fmt::format("expression longer than {} characters", kMaxText));
-    m_out.nodes.reserve(8);
     next();
     const int root = ternary(0);
     if (m_error.empty() && m_token.kind != Token::Kind::end) error(fmt::format("unexpected '{}'", m_token.text));
@@ -73,11 +70,10 @@ class Parser {
       while (m_at < m_text.size() && (std::isalnum(static_cast<unsigned char>(m_text[m_at])) || m_text[m_at] == '_')) m_at++;
     } else {
       m_token.kind = Token::Kind::symbol;
-      static constexpr std::string_view kDouble[] = {"<=", ">=", "==", "!=", "&&", "||"};
-      const std::string_view two = std::string_view(m_text).substr(m_at, 2);
-      m_at += std::find(std::begin(kDouble), std::end(kDouble), two) != std::end(kDouble) ? 2 : 1;
+      static const std::set<std::string> kDouble = {"<=", ">=", "==", "!=", "&&", "||"};
+      m_at += kDouble.count(m_text.substr(m_at, 2)) ? 2 : 1;
     }
-    m_token.text = std::string_view(m_text).substr(start, m_at - start);
+    m_token.text = m_text.substr(start, m_at - start);
   }
 
   bool is(const char* symbol) const { return m_token.kind == Token::Kind::symbol && m_token.text == symbol; }
@@ -175,7 +171,7 @@ class Parser {
   int call(const Token& function, int depth) {
     static const std::map<std::string, Op> kFunctions = {
         {"min", Op::min}, {"max", Op::max}, {"ceil_div", Op::ceil_div}, {"align_up", Op::align_up}};
-    const auto it = kFunctions.find(std::string(function.text));
+    const auto it = kFunctions.find(function.text);
     if (it == kFunctions.end()) {
       error_at(fmt::format("unknown function '{}' (there are min, max, ceil_div, align_up)", function.text), function.column);
       return -1;

@@ -18,7 +18,7 @@ struct JsonReader::State {
   bool about_absent_key = false;
   struct Visited {
     const Json* object;
-    std::vector<std::string> known;  // one that was asked for twice is there twice
+    std::set<std::string> known;
     std::string path;
     bool strict = true;
   };
@@ -29,9 +29,7 @@ struct JsonReader::State {
     return nullptr;
   }
   void visit(const Json* object, const std::string& path) {
-    if (visited(object)) return;
-    objects.push_back({object, {}, path});
-    objects.back().known.reserve(16);
+    if (!visited(object)) objects.push_back({object, {}, path});
   }
 };
 
@@ -73,7 +71,7 @@ void JsonReader::ignore_unknown_keys() {
 
 const Json* JsonReader::find(const std::string& key, bool need) {
   if (!present()) return nullptr;
-  m_state->visited(m_value)->known.push_back(key);
+  m_state->visited(m_value)->known.insert(key);
   const auto it = m_value->find(key);
   if (it != m_value->end() && !it->is_null()) return &*it;
   if (need) add_error(key, it == m_value->end() ? "missing" : "must not be null");
@@ -82,7 +80,7 @@ const Json* JsonReader::find(const std::string& key, bool need) {
 
 bool JsonReader::has(const std::string& key) const {
   if (!present()) return false;
-  m_state->visited(m_value)->known.push_back(key);
+  m_state->visited(m_value)->known.insert(key);
   const auto it = m_value->find(key);
   return it != m_value->end() && !it->is_null();
 }
@@ -92,10 +90,9 @@ Status JsonReader::finish() const {
   if (m_state->error && !m_state->about_absent_key) return fail(*m_state->error);
   for (const State::Visited& v : m_state->objects) {
     if (!v.strict) continue;
+    const std::vector<std::string> known(v.known.begin(), v.known.end());
     for (const auto& [key, item] : v.object->items()) {
-      if (std::find(v.known.begin(), v.known.end(), key) != v.known.end()) continue;
-      const std::set<std::string> sorted(v.known.begin(), v.known.end());
-      const std::vector<std::string> known(sorted.begin(), sorted.end());
+      if (v.known.count(key)) continue;
       const std::string near = closest(key, known);
       return fail(Error{.code = Code::bad_input,
                         .message = "unknown key",

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "core/json_reader.h"
-#include "core/plain_json.h"
 
 namespace forge {
 namespace {
@@ -163,7 +162,6 @@ int nesting(const std::string& text) {
 }  // namespace
 
 Result<Json> parse_json(const std::string& text, const std::string& file) {
-  if (Json plain; parse_plain_json(text, plain)) return plain;
   const auto bad = [&](std::string message, std::size_t at) {
     return fail(
         Error{.code = Code::bad_input, .message = std::move(message), .file = file, .line = line_at(text, at), .field = {}, .fix = {}});

@@ -27,8 +27,6 @@
 
 namespace forge {
 
-struct TomlNode;
-
 class TomlReader {
  public:
   static Result<TomlReader> parse(const std::string& text, const std::string& file);
@@ -84,8 +82,8 @@ class TomlReader {
 
  private:
   struct State;
-  void note(const std::string& key) const;                  // the key is known
-  const TomlNode* find(const std::string& key, bool need);  // notes it; records an error when needed and missing
+  void note(const std::string& key) const;              // the key is known
+  const void* find(const std::string& key, bool need);  // notes it; records an error when needed and missing
   void read(const std::string& key, bool need, bool& out);
   void read(const std::string& key, bool need, int& out);
   void read(const std::string& key, bool need, std::int64_t& out);
@@ -104,8 +102,7 @@ class TomlReader {
   template <class T>
   void read_map(const std::string& key, bool need, std::map<std::string, T>& out);
   template <class T>
-  bool convert(const TomlNode& node, const std::string& key, T& out);
-  static TomlReader of_table(const TomlReader& parent, TomlNode& table, std::string path);
+  bool convert(const void* node, const std::string& key, T& out);
   std::string dotted(const std::string& key) const;
 
   template <class E>
@@ -120,7 +117,7 @@ class TomlReader {
   bool choose_text(const std::string& key, bool need, std::string& out, const std::vector<std::string>& names);
 
   std::shared_ptr<State> m_state;
-  TomlNode* m_table = nullptr;
+  const void* m_table = nullptr;  // toml::table
   std::string m_path;
 };
 

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading, search and retrieval. The base is read whole; retrieval looks at every entry, but at a few bytes of it only.
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <future>
 #include <map>
-#include <thread>
 #include <utility>
 
-#include "gate/thread_team.h"
 #include "knowledge/conditions.h"
 #include "knowledge/knowledge.h"
 #include "util/text.h"
@@ -36,32 +29,6 @@ Result<T> with_fix(Result<T> r, const std::string& fix) {
   return r;
 }
 
-// The names in a folder, sorted, of folders only or of anything. As the kernel gives them: a base has a folder an entry, and opendir
-// allocates more for each than the names take.
-Result<std::vector<std::string>> names_in(const fs::path& folder, bool folders_only) {
-  std::vector<std::string> names;
-  const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return fail_errno("cannot list", folder.string(), errno);
-  alignas(dirent64) char buffer[8192];
-  for (;;) {
-    const ssize_t n = getdents64(fd.get(), buffer, sizeof buffer);
-    if (n < 0) return fail_errno("cannot list", folder.string(), errno);
-    if (n == 0) break;
-    for (const char* at = buffer; at < buffer + n;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(at);
-      at += entry->d_reclen;
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      std::error_code ignored;
-      const bool is_folder = entry->d_type == DT_DIR || ((entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) && folders_only &&
-                                                         fs::is_directory(folder / name, ignored));
-      if (is_folder || !folders_only) names.emplace_back(name);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 Result<Entry> read_entry_folder(const fs::path& folder) {
   const fs::path file = folder / "entry.toml";
   FORGE_TRY_ASSIGN(const std::string text, with_fix(read_file(file), "put it back from a copy, or delete the entry's folder"));
@@ -74,12 +41,12 @@ Result<Entry> read_entry_folder(const fs::path& folder) {
                       .field = "id",
                       .fix = "make id and folder name equal"});
   entry.folder = folder.string();
-  const fs::path evidence = folder / "evidence";
-  const auto files = names_in(evidence, false);
-  if (!files && files.error().code != Code::not_found) return fail(files.error());
-  for (const std::string& name : files.value_or(std::vector<std::string>())) {
-    if (!name.ends_with(".json") || name == ".json") continue;
-    const fs::path f = evidence / name;
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const auto& f : fs::directory_iterator(folder / "evidence", error))
+    if (f.path().extension() == ".json") files.push_back(f.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& f : files) {
     FORGE_TRY_ASSIGN(const std::string json, read_file(f));
     FORGE_TRY_ASSIGN(Certification c,
                      with_fix(parse_certification(json, f.string()),
@@ -89,50 +56,17 @@ Result<Entry> read_entry_folder(const fs::path& folder) {
   return entry;
 }
 
-// An entry as a base keeps it, and what its index asks of it.
-struct ReadEntry {
-  std::string packed;
-  Entry asked;
-};
-
-Result<ReadEntry> read_to_keep(const fs::path& folder) {
-  FORGE_TRY_ASSIGN(Entry e, read_entry_folder(folder));
-  ReadEntry out{.packed = EntryList::pack(e), .asked = {}};
-  Entry& asked = out.asked;
-  asked.id = std::move(e.id), asked.targets = std::move(e.targets), asked.applies = std::move(e.applies), asked.retired = e.retired;
-  for (Advice& a : e.advice) asked.advice.emplace_back().when = std::move(a.when);
-  for (const Certification& c : e.evidence) {
-    Certification& kept = asked.evidence.emplace_back();
-    kept.device_class = c.device_class, kept.applicable = c.applicable, kept.effect = c.effect, kept.outcome = c.outcome;
+Result<std::vector<std::string>> folders_in(const fs::path& folder) {  // sorted; as paths they would take ten times as much
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored)) names.push_back(at->path().filename());
   }
-  return out;
-}
-
-// Each in its turn, whoever has read it: of a large base all cores read, the next entries while these are taken.
-void read_entries(const fs::path& family, const std::vector<std::string>& names,
-                  const std::function<void(const std::string& name, Result<ReadEntry>)>& take) {
-  constexpr std::size_t kFew = 256, kAhead = 512;
-  const std::size_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
-  if (names.size() <= kFew || cores == 1) {
-    for (const std::string& name : names) take(name, read_to_keep(family / name));
-    return;
-  }
-  ThreadTeam team(std::vector<int>(cores, -1));
-  const auto read_from = [&](std::size_t from) {
-    std::vector<Result<ReadEntry>> read(std::min(kAhead, names.size() - from));
-    team.run(static_cast<std::int64_t>(read.size()), [&](std::int64_t i, int) {
-      const auto at = static_cast<std::size_t>(i);
-      read[at] = read_to_keep(family / names[from + at]);
-    });
-    return read;
-  };
-  std::vector<Result<ReadEntry>> read = read_from(0);
-  for (std::size_t from = 0; from < names.size();) {
-    auto next = std::async(std::launch::async, read_from, from + read.size());
-    for (std::size_t i = 0; i < read.size(); ++i) take(names[from + i], std::move(read[i]));
-    from += read.size();
-    read = next.get();
-  }
+  if (error) return fail_errno("cannot list", folder.string(), error.value());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace
@@ -188,28 +122,29 @@ Result<KnowledgeBase> KnowledgeBase::load_readable(const fs::path& folder, const
   if (!fs::is_directory(folder, error))
     return fail(Code::not_found, "no knowledge folder at " + folder.string(),
                 "set FORGE_DATA to a source tree or an installed share/forge");
-  FORGE_TRY_ASSIGN(const std::vector<std::string> families, names_in(folder, true));
+  FORGE_TRY_ASSIGN(const std::vector<std::string> families, folders_in(folder));
   std::map<std::string, std::uint32_t> ids;
   auto index = std::make_shared<Index>();
   for (const std::string& family : families) {
     if (family == "operators" || (!only.empty() && family != only)) continue;
-    const auto names = names_in(folder / family, true);
+    const auto names = folders_in(folder / family);
     if (!names) base.m_damaged.push_back({family, names.error()});
-    read_entries(folder / family, names.value_or(std::vector<std::string>()), [&](const std::string& name, Result<ReadEntry> entry) {
-      if (entry && !ids.emplace(entry->asked.id, static_cast<std::uint32_t>(ids.size())).second)
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+      auto entry = read_entry_folder(folder / family / name);
+      if (entry && !ids.emplace(entry->id, static_cast<std::uint32_t>(ids.size())).second)
         entry = fail(Error{.code = Code::bad_input,
-                           .message = fmt::format("two entries are called '{}'", entry->asked.id),
+                           .message = fmt::format("two entries are called '{}'", entry->id),
                            .file = (folder / family / name / "entry.toml").string(),
                            .line = 0,
                            .field = "id",
                            .fix = "rename one of them"});
       if (!entry) {
         base.m_damaged.push_back({name, entry.error()});
-        return;
+        continue;
       }
-      index->add(entry->asked);
-      base.m_entries.add_packed(std::move(entry->packed));
-    });
+      index->add(*entry);
+      base.m_entries.add(*entry);
+    }
   }
   for (const auto& [id, entry] : ids) {
     index->rows[entry].rank = static_cast<std::uint32_t>(index->by_id.size());

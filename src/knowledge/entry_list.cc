@@ -117,19 +117,15 @@ EntryList::EntryList(const std::vector<Entry>& entries) {
   for (const Entry& e : entries) add(e);
 }
 
-std::string EntryList::pack(const Entry& entry) {
-  Packer packer;
-  packer.put(entry);
-  return {packer.m_out.data(), packer.m_out.size()};  // a copy has no room to spare
-}
-
-void EntryList::add_packed(std::string packed) {
+void EntryList::add(const Entry& entry) {
   if (!m_packed)
     m_packed = std::make_shared<std::vector<std::string>>();
   else if (m_packed.use_count() > 1)
     m_packed = std::make_shared<std::vector<std::string>>(*m_packed);
+  Packer packer;
+  packer.put(entry);
   m_numbers.push_back(static_cast<std::uint32_t>(m_packed->size()));
-  m_packed->push_back(std::move(packed));
+  m_packed->emplace_back(packer.m_out.data(), packer.m_out.size());  // a copy has no room to spare
 }
 
 EntryList EntryList::select(std::vector<std::uint32_t> numbers) const {

@@ -17,9 +17,7 @@ class EntryList {
  public:
   EntryList() = default;
   explicit EntryList(const std::vector<Entry>&);
-  void add(const Entry& e) { add_packed(pack(e)); }  // seen by no copy or selection
-  static std::string pack(const Entry&);             // by any thread
-  void add_packed(std::string);
+  void add(const Entry&);  // seen by no copy or selection
   EntryList select(std::vector<std::uint32_t> numbers) const;
 
   std::size_t size() const { return m_numbers.size(); }

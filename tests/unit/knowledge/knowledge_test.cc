@@ -160,26 +160,6 @@ TEST_F(KnowledgeTest, ADamagedEntryHidesNoOtherFromAListAndStopsWhatDecides) {
   EXPECT_EQ(torn.error().file, wanted.at("torn"));
 }
 
-TEST_F(KnowledgeTest, ABaseThatManyThreadsReadIsInOrderAndLosesNothing) {
-  std::vector<std::string> sound;
-  for (int i = 0; i < 1200; ++i) {
-    std::string id = std::to_string(10'000 + i);
-    add(id);
-    if (i % 500 == 300)
-      fs::remove(dir.path() / "cpu" / id / "entry.toml");
-    else
-      sound.push_back(std::move(id));
-  }
-  const auto base = KnowledgeBase::load_readable(dir.path());
-  ASSERT_TRUE(base) << base.error().text();
-  ASSERT_EQ(base->entries().size(), sound.size());
-  for (std::size_t i = 0; i < sound.size(); ++i) ASSERT_EQ(base->entries()[i].id, sound[i]);
-  ASSERT_EQ(base->damaged().size(), 2u);
-  EXPECT_EQ(base->damaged()[0].id, "10300");
-  EXPECT_EQ(base->damaged()[1].id, "10800");
-  EXPECT_EQ(retrieve(*base, machine, big).size(), sound.size());
-}
-
 TEST_F(KnowledgeTest, OneFamilyIsReadAlone) {
   add("a");
   fs::rename(dir.path() / "cpu", dir.path() / "proposed");
