@@ -14,7 +14,6 @@
 namespace forge {
 namespace {
 
-constexpr double kPatience_s = 120;  // an expert's framework starts and tunes under it
 constexpr std::size_t kOutputCap = std::size_t(256) << 20;
 
 const std::vector<std::string> kMetrics = {"gpu__time_duration.sum",
@@ -37,7 +36,8 @@ const std::vector<std::string> kMetrics = {"gpu__time_duration.sum",
                                            "launch__occupancy_limit_warps"};
 
 // The program under ncu, in an environment that has a home and a place for temporary files.
-ProcessOptions under_ncu(const fs::path& ncu, std::vector<std::string> flags, const OnceProgram& program, const fs::path& folder) {
+ProcessOptions under_ncu(const fs::path& ncu, std::vector<std::string> flags, const OnceProgram& program, const fs::path& folder,
+                         double until) {
   ProcessOptions o;
   o.argv = {ncu.string()};
   o.argv.insert(o.argv.end(), flags.begin(), flags.end());
@@ -49,7 +49,7 @@ ProcessOptions under_ncu(const fs::path& ncu, std::vector<std::string> flags, co
     o.env.push_back(start + (start == "PATH=" ? "/usr/local/bin:/usr/bin:/bin" : folder.string()));
   }
   o.cwd = folder;
-  o.timeout_s = kPatience_s;
+  o.timeout_s = std::max(0.1, until - monotonic_seconds());
   o.output_cap = kOutputCap;
   return o;
 }
@@ -60,7 +60,10 @@ std::vector<std::string> common_flags() {
 
 // Why a run brought nothing, in its own words: its errors, and the profiled program's.
 Error reason_of_silence(const ProcessResult& r) {
-  if (r.timed_out) return {.code = Code::timeout, .message = fmt::format("ncu had not ended after {:.0f} s", kPatience_s)};
+  if (r.timed_out)
+    return {.code = Code::timeout,
+            .message = "ncu had not ended within the time for evidence, a fifth of the run's",
+            .fix = "give the run more --wall-seconds, or ask forge analyse"};
   if (r.output.find("ERR_NVGPUCTRPERM") != std::string::npos)
     return {.code = Code::unsupported,
             .message = "not permitted: ERR_NVGPUCTRPERM",
@@ -86,14 +89,14 @@ Result<fs::path> ncu_program() {
 
 }  // namespace
 
-Result<CallCounters> take_counters(const OnceProgram& program, const fs::path& folder) {
+Result<CallCounters> take_counters(const OnceProgram& program, const fs::path& folder, double until) {
   FORGE_TRY_ASSIGN(const fs::path ncu, ncu_program());
   CallCounters out;
   std::vector<std::string> metrics = kMetrics;
   for (;;) {
     std::vector<std::string> flags = common_flags();
     flags.insert(flags.end(), {"--csv", "--page", "raw", "--print-units", "base", "--metrics", join(metrics, ",")});
-    FORGE_TRY_ASSIGN(const ProcessResult r, run_process(under_ncu(ncu, std::move(flags), program, folder)));
+    FORGE_TRY_ASSIGN(const ProcessResult r, run_process(under_ncu(ncu, std::move(flags), program, folder, until)));
     NcuOutput page = parse_ncu_counters(r.output);
     if (!page.kernels.empty()) {
       out.kernels = std::move(page.kernels);
@@ -113,22 +116,23 @@ Result<CallCounters> take_counters(const OnceProgram& program, const fs::path& f
   }
 }
 
-Result<InstructionMix> take_instructions(const OnceProgram& program, const fs::path& folder, std::size_t kernel) {
+Result<InstructionMix> take_instructions(const OnceProgram& program, const fs::path& folder, double until, std::size_t kernel) {
   FORGE_TRY_ASSIGN(const fs::path ncu, ncu_program());
   std::vector<std::string> flags = common_flags();
   flags.insert(flags.end(), {"--section", "SourceCounters", "--section", "InstructionStats", "-f", "-o", "report"});
   flags.insert(flags.end(), {"--launch-skip", std::to_string(kernel), "--launch-count", "1"});
-  FORGE_TRY_ASSIGN(const ProcessResult r, run_process(under_ncu(ncu, std::move(flags), program, folder)));
+  FORGE_TRY_ASSIGN(const ProcessResult r, run_process(under_ncu(ncu, std::move(flags), program, folder, until)));
   std::error_code ec;
   if (!fs::exists(folder / "report.ncu-rep", ec)) return fail(reason_of_silence(r));
   flags = {"--import", "report.ncu-rep", "--page", "source", "--csv", "--print-source", "sass"};
-  FORGE_TRY_ASSIGN(const ProcessResult printed, run_process(under_ncu(ncu, std::move(flags), {.argv = {}, .env = program.env}, folder)));
+  FORGE_TRY_ASSIGN(const ProcessResult printed,
+                   run_process(under_ncu(ncu, std::move(flags), {.argv = {}, .env = program.env}, folder, until)));
   const std::vector<CountedKernel> kernels = parse_ncu_source(printed.output);
   if (kernels.empty()) return fail(reason_of_silence(printed));
   return counted_mix(kernels);
 }
 
-void add_counters(Evidence& e, const Runner& runner, const CallSpec& call, bool library) {
+void add_counters(Evidence& e, const Runner& runner, const CallSpec& call, bool library, double seconds) {
   const auto missing = [&](const char* what, const Error& why) { e.notes.push_back(fmt::format("no {}: {}", what, why.text())); };
   const auto folder = TempDir::make("forge-ncu");
   if (!folder) return missing("counters", folder.error());
@@ -139,13 +143,18 @@ void add_counters(Evidence& e, const Runner& runner, const CallSpec& call, bool 
   const auto program = runner.once(call, folder->path());
   if (!program) return missing("counters", program.error());
   Progress::show("counters: the call under Nsight Compute");
-  const auto counters = take_counters(*program, folder->path());
+  const double began = monotonic_seconds(), until = began + seconds;
+  const auto counters = take_counters(*program, folder->path(), until);
+  const double took = monotonic_seconds() - began;
   if (!counters) missing("counters", counters.error());
   if (counters) add_counter_metrics(e, *counters);
-  if (library && (counters || counters.error().code == Code::crashed)) {
+  if (library && counters && until - monotonic_seconds() < took) {
+    e.notes.push_back(
+        fmt::format("no instruction mix: the counters took {:.0f} s, and {:.0f} s are for evidence, a fifth of the run's", took, seconds));
+  } else if (library && (counters || counters.error().code == Code::crashed)) {
     // Every kernel is run again many times for its counts, so one is enough: the one that takes longest.
     const std::size_t longest = counters ? slowest_kernel(*counters) : 0;
-    auto mix = take_instructions(*program, folder->path(), longest);
+    auto mix = take_instructions(*program, folder->path(), until, longest);
     if (mix) {
       add_sass_metrics(e, *mix);
       if (counters && counters->kernels.size() > 1)

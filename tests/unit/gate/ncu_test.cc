@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "fakes.h"
 #include "util/fs.h"
+#include "util/progress.h"
+#include "util/text.h"
 
 namespace forge {
 namespace {
@@ -128,7 +131,7 @@ struct NcuRunTest : testing::Test {
 
 TEST_F(NcuRunTest, ItStartsTheCallColdAndAtTheClocksThatAre) {
   ncu("test \"$A\" = b && test -n \"$HOME\" && cat " + file("counters.csv") + "\n");
-  const auto c = take_counters(program, folder.path());
+  const auto c = take_counters(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->kernels.size(), 3u);
   const std::string asked = *read_file(folder.path() / "asked");
@@ -139,7 +142,7 @@ TEST_F(NcuRunTest, ItStartsTheCallColdAndAtTheClocksThatAre) {
 TEST_F(NcuRunTest, AnUnknownCounterIsLeftOutAndNamed) {
   ncu("case \"$*\" in *pipe_tensor*) echo '==ERROR== Failed to find metric sm__inst_executed_pipe_tensor.sum'; exit 1;; esac\ncat " +
       file("counters.csv") + "\n");
-  const auto c = take_counters(program, folder.path());
+  const auto c = take_counters(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_TRUE(c) << c.error().text();
   ASSERT_EQ(c->notes.size(), 1u);
   EXPECT_NE(c->notes[0].find("no counter sm__inst_executed_pipe_tensor.sum"), std::string::npos);
@@ -147,28 +150,42 @@ TEST_F(NcuRunTest, AnUnknownCounterIsLeftOutAndNamed) {
 
 TEST_F(NcuRunTest, EveryAbsenceHasItsReason) {
   ncu("cat " + file("not_permitted.txt") + "; exit 1\n");
-  auto c = take_counters(program, folder.path());
+  auto c = take_counters(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_FALSE(c);
   EXPECT_EQ(c.error().code, Code::unsupported);
   EXPECT_NE(c.error().text().find("not permitted: ERR_NVGPUCTRPERM"), std::string::npos);
   ncu("echo 'forge-runner --once: the NVIDIA driver sees no card' >&2; echo '==WARNING== No kernels were profiled.'\n");
-  c = take_counters(program, folder.path());
+  c = take_counters(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_FALSE(c);
   EXPECT_NE(c.error().text().find("sees no card"), std::string::npos) << c.error().text();
   EXPECT_NE(c.error().text().find("No kernels were profiled"), std::string::npos) << c.error().text();
   setenv("FORGE_NCU", "/nowhere/ncu", 1);
-  c = take_counters(program, folder.path());
+  c = take_counters(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_FALSE(c);
   EXPECT_NE(c.error().text().find("FORGE_NCU names /nowhere/ncu"), std::string::npos) << c.error().text();
 }
 
 TEST_F(NcuRunTest, TheInstructionMixComesFromAReport) {
   ncu("case \"$*\" in *--import*) cat " + file("source.csv") + ";; *) touch report.ncu-rep;; esac\n");
-  const auto mix = take_instructions(program, folder.path());
+  const auto mix = take_instructions(program, folder.path(), monotonic_seconds() + 60);
   ASSERT_TRUE(mix) << mix.error().text();
   EXPECT_GT(mix->instructions, 10);
   EXPECT_GT(mix->hot.size(), 0u);
   EXPECT_LT(mix->hot.size(), mix->mnemonics.size());
+}
+
+TEST_F(NcuRunTest, AShortRunDoesNotSpendItselfOnEvidence) {
+  fakes::World world;
+  const fakes::FakeRunner runner(world, "k");
+  Evidence e;
+  ncu("sleep 30\n");
+  add_counters(e, runner, {}, true, 0.2);
+  EXPECT_TRUE(has_note(e, "no counters: ncu had not ended within the time for evidence"));
+  e = {};
+  ncu("sleep 3; cat " + file("counters.csv") + "\n");
+  add_counters(e, runner, {}, true, 5);
+  EXPECT_EQ(e.metrics.at("counter_kernels"), 3);
+  EXPECT_TRUE(has_note(e, "no instruction mix: the counters took 3 s, and 5 s are for evidence")) << join(e.notes, "\n");
 }
 
 TEST_F(NcuRunTest, OneKernelIsCountedTheOneThatTakesLongest) {
@@ -177,7 +194,7 @@ TEST_F(NcuRunTest, OneKernelIsCountedTheOneThatTakesLongest) {
   };
   EXPECT_EQ(slowest_kernel({.kernels = {named("a", 1e-6), named("b", 3e-6), named("c", 2e-6)}, .notes = {}, .made = {}}), 1u);
   ncu("case \"$*\" in *--import*) cat " + file("source.csv") + ";; *) touch report.ncu-rep;; esac\n");
-  ASSERT_TRUE(take_instructions(program, folder.path(), 1));
+  ASSERT_TRUE(take_instructions(program, folder.path(), monotonic_seconds() + 60, 1));
   EXPECT_NE(read_file(folder.path() / "asked")->find("--launch-skip 1 --launch-count 1"), std::string::npos);
 }
 
