@@ -100,6 +100,14 @@ TEST_F(BatchAuditTest, WhatAnExpertsProcessCostsIsNoMeritOfTheCandidates) {
   EXPECT_NE(v.measurement()->conditions.at("audit").find("CUDA graphs"), std::string::npos);
 }
 
+TEST_F(BatchAuditTest, AFlushThatIsSlowWhereNoCallFollowsIsNoGain) {
+  world.kernels["same"].inside_factor = 0.9;
+  world.kernels["same"].flush_alone_seconds = 20e-6;
+  const Verdict v = submit("same");
+  EXPECT_EQ(v.reason(), Reason::clocks_disagree) << v.detail();
+  EXPECT_LT(v.measurement()->pairs.at(0).outside_speedup.mid, 1.01);
+}
+
 TEST_F(BatchAuditTest, WhoCannotBeRecordedIsNoWitness) {
   world.kernels["fast"].batch_refused = true;
   const Verdict v = submit("fast");

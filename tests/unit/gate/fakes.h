@@ -27,6 +27,7 @@ struct Behaviour {
   std::optional<Reason> batch_result;        // what a check finds after a batch, when it differs
   double batch_constant = 0;                 // seconds that its batches take however many calls they have
   double flush_seconds = 70e-6;              // in its process
+  double flush_alone_seconds = 0;            // more, where no call follows it
   bool batch_refused = false;                // it cannot be recorded
 };
 
@@ -82,7 +83,8 @@ class FakeRunner : public Runner {
   RunnerResult<double> batch(int calls, bool flush_only) override {
     const Behaviour& b = m_world.kernels.at(m_kernel);
     ++m_world.batches;
-    if (flush_only) return 60e-6 + b.batch_constant + calls * b.flush_seconds + m_world.batch_jitter * m_world.random.normal();
+    if (flush_only)
+      return 60e-6 + b.batch_constant + calls * (b.flush_seconds + b.flush_alone_seconds) + m_world.batch_jitter * m_world.random.normal();
     m_world.batch_calls += calls;
     m_world.last = b.batch_result.value_or(Reason::accepted);
     ++m_world.calls;  // scrub, refresh and batch alternate as calls do
