@@ -14,6 +14,9 @@ namespace {
 
 constexpr int k_fewest_calls = 4;
 
+// A side that cannot run a batch is no witness, and that is no fault of the candidate's: it may be the candidate that no graph holds.
+bool no_witness(int side, Reason reason) { return reason == Reason::load_failed || (side > 0 && !process_died(reason)); }
+
 // What to ask of a side: nothing, where the inside clock does not call it beaten; else an interval of half the distance between the
 // inside's ratio and what the outside one must exclude (decide.cc).
 std::optional<BatchSide> asked(const JobResult& job, const JobPlan& plan, int side) {
@@ -81,8 +84,9 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
       return missing(calls.error().text());
     }
     if (auto ready = who.runner->prepare_batch(*calls); !ready) {
-      result.failure = JobFailure{i, ready.error().reason, ready.error().detail, ready.error().killed};
       let_go();
+      if (no_witness(i, ready.error().reason)) return missing(ready.error().detail);
+      result.failure = JobFailure{i, ready.error().reason, ready.error().detail, ready.error().killed};
       return {};
     }
   }
@@ -91,14 +95,14 @@ Status RealGate::audit(Job& job, Stage& stage, const std::vector<Side>& sides, c
   if (!ran) return tl::unexpected(ran.error());
   result.batches = std::move(*ran);
   result.seconds += result.batches.seconds;
-  std::string no_witness;
-  if (const auto& f = result.batches.failure; f && (f->side > 0 || f->reason == Reason::load_failed) && !process_died(f->reason))
-    no_witness = f->detail;  // a side that cannot run a batch is no fault of the candidate's, and no witness for it
+  std::string why;
+  if (const auto& f = result.batches.failure; f && no_witness(f->side, f->reason))
+    why = f->detail;
   else if (!f && int(result.batches.per_call_s[0].size()) < plan.repetitions)
-    no_witness = fmt::format("{} repetitions were not done within {:g} s", plan.repetitions, plan.end_s);
-  if (!no_witness.empty()) {
+    why = fmt::format("{} repetitions were not done within {:g} s", plan.repetitions, plan.end_s);
+  if (!why.empty()) {
     result.batches.per_call_s.clear();
-    return missing(no_witness);
+    return missing(why);
   }
   result.failure = result.batches.failure;
   if (result.failure && result.failure->side > 0 && process_died(result.failure->reason))

@@ -65,11 +65,11 @@ class CudaSlots {
     WorkspaceInit init;
   };
   using Spaces = std::vector<Space>;
-  struct Slack {  // bytes that no call may write, around a tensor or in a slot that no call was asked for: they hold canaries
+  struct Slack {  // bytes around a tensor that hold canaries
     DevicePointer at;
     std::size_t bytes;
     const std::string* label;
-    const char* where;
+    const char* where;  // "just before", "just behind"
   };
 
   CudaSlots() = default;
@@ -105,7 +105,6 @@ class CudaSlots {
   std::vector<Slot> m_slots;
   std::map<std::string, std::weak_ptr<Spaces>> m_spaces;  // by image; stage.h says why weak
   DeviceMemory m_tables, m_counters, m_findings, m_first_use;
-  int m_calls = 0;                // that the content is for
   std::vector<Slack> m_canaries;  // that are set now
   std::uint64_t m_canary_seed = 0;
 };

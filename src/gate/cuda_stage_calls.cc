@@ -161,7 +161,8 @@ class CudaBatch : public Batch {
  public:
   explicit CudaBatch(std::unique_ptr<CudaSlots> slots) : m_slots(std::move(slots)) {}
   int slots() const override { return m_slots->slots(); }
-  Status refresh(int calls) override { return m_slots->refresh(calls); }
+  // All slots, those too that no call will be asked for: a call that looks around must not see how many there will be.
+  Status refresh(int) override { return m_slots->refresh(slots()); }
   CheckResult check(int calls) override { return m_slots->check(calls); }
   Result<std::vector<CallSpec>> calls_for(const Image* image, int) override {
     std::vector<CallSpec> calls;

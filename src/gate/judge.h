@@ -54,8 +54,9 @@ class Batch {
  public:
   virtual ~Batch() = default;
   virtual int slots() const = 0;
-  virtual Status refresh(int calls) = 0;     // new content in the first `calls` slots, as Stage::refresh()
-  virtual CheckResult check(int calls) = 0;  // all of them; the first that fails, or all elements together
+  virtual Status refresh(int calls) = 0;  // new content, as Stage::refresh(), for `calls` calls; all slots look alike
+  // The first `calls` slots answered, and nothing written in the others; the first that fails, or all elements together.
+  virtual CheckResult check(int calls) = 0;
   virtual Result<std::vector<CallSpec>> calls_for(const Image*, int workers) = 0;  // one a slot; an expert's when there is no image
 };
 

@@ -290,6 +290,7 @@ Result<NoiseFloor> RealGate::measure_floor() {
                                               "noise floor"));
     if (job.result.failure)
       return fail(Code::crashed, "the reference failed while its noise floor was measured: " + job.result.failure->detail);
+    if (!job.repeated.empty()) a.clear(), b.clear();  // another pair of processes
     for (const auto& [to, side] : {std::pair{&a, 0u}, std::pair{&b, 1u}})
       for (const double seconds : inside_seconds(job.result.calls[side])) to->push_back(seconds);
     m_side_seconds = job.result.round_seconds / 2;
@@ -305,12 +306,16 @@ Result<NoiseFloor> RealGate::measure_floor() {
     }
   }
   m_info.seconds = median(a);
-  m_floor = floor_from(a, b, int(a.size()));
-  m_floor = stamped(floor_from(a, b, plan_job(2).pairs));
+  m_floor = floor_of(a, b, int(a.size()));
+  m_floor = floor_of(a, b, plan_job(2).pairs);
   return *m_floor;
 }
 
-NoiseFloor RealGate::stamped(NoiseFloor floor) const {
+NoiseFloor RealGate::floor_of(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned) const {
+  NoiseFloor floor = floor_from(a_s, b_s, pairs_planned);
+  // Two processes are one draw of how far processes lie apart, and more pairs make that no surer.
+  if (const double seconds = std::min(median(a_s), median(b_s)); seconds > 0)
+    floor.ratio = std::max(floor.ratio, m_parts.process_seconds / seconds);
   floor.device_class = m_machine.device_class;
   floor.boot_id = m_machine.boot_id;
   floor.protocol = m_parts.protocol;
@@ -416,7 +421,7 @@ Result<Verdict> RealGate::submit(const Submission& s) {
   FORGE_TRY_ASSIGN(const Job job, run_sides(*stage, plan, sides, "timing " + s.milestone));
   c.times.timing = monotonic_seconds() - before_timing - job.result.seconds - job.waited;  // set-up; conclude adds the job
   if (self && !job.result.failure) {
-    floor = stamped(floor_from(inside_seconds(job.result.calls[0]), inside_seconds(job.result.calls.back()), job.result.planned));
+    floor = floor_of(inside_seconds(job.result.calls[0]), inside_seconds(job.result.calls.back()), job.result.planned);
   }
   FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
   if (v.accepted())
@@ -458,8 +463,7 @@ Result<Verdict> RealGate::confirm(const KernelPackage& package, const std::vecto
                 {{kCandidate, c.who.get(), Checking::every_call}, {label, fresh[0].get(), checking}, {"self", fresh[1].get(), checking}},
                 "confirmation"));
   NoiseFloor floor;
-  if (!job.result.failure)
-    floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
+  if (!job.result.failure) floor = floor_of(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned);
   FORGE_TRY_ASSIGN(Verdict v, conclude(c, job, condition, floor));
   const auto before = m_before.find(c.package_sha);
   const PairedTiming* now = find_pairing(v, "reference");
@@ -506,8 +510,7 @@ Result<Verdict> RealGate::duel(const KernelPackage& package, const std::string& 
                                              {"self", again->get(), Checking::random_third}},
                                             "against the " + label));
   NoiseFloor floor;
-  if (!job.result.failure)
-    floor = stamped(floor_from(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned));
+  if (!job.result.failure) floor = floor_of(inside_seconds(job.result.calls[1]), inside_seconds(job.result.calls[2]), job.result.planned);
   return conclude(c, job, std::nullopt, floor);
 }
 

@@ -39,6 +39,7 @@ struct GateParts {
   Audit audit = Audit::every_call;
   std::function<Result<InstructionMix>(const Image&)> disassemble = [](const Image& image) { return disassemble_object(image.bytes); };
   std::function<CardLook()> card;  // on a GPU
+  double process_seconds = 0;      // by which two processes of one kernel may differ in a call, whatever was measured of two of them
   double wanted_floor = 0;         // jobs have the pairs that bring the noise floor down to this, where time allows; 0: none
   int build_threads = 0;           // compilers side by side; 0: one a core of the machine
 };
@@ -114,7 +115,7 @@ class RealGate : public Gate {
   // The verdict of a checked candidate, from a job whose side 0 it is.
   Result<Verdict> conclude(Checked&, const Job&, const std::optional<PerformanceCondition>&, const NoiseFloor&);
   std::map<std::string, std::string> conditions(const Job&) const;
-  NoiseFloor stamped(NoiseFloor) const;
+  NoiseFloor floor_of(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned) const;
 
   GateParts m_parts;
   Task m_task;

@@ -118,6 +118,13 @@ double half_width(const RatioStats& r) {  // of the log ratio, at kAlpha
   return std::min(1.0, 0.5 * std::log(r.upper / r.lower));
 }
 
+// Of both clocks, for telling whether they agree. A candidate has a say in how far its times scatter, above all by the inside clock,
+// which it may forge; that must not make anything agree.
+double half_widths(const RatioStats& inside, const RatioStats& outside) {
+  const double trusted = std::min(half_width(outside), 0.1);
+  return trusted + std::min(half_width(inside), trusted + 0.005);
+}
+
 }  // namespace
 
 Result<JobResult> run_job(const JobPlan& plan, const std::vector<JobSide>& sides, Stage& stage, Random& random, const std::string& what) {
@@ -226,21 +233,25 @@ Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>
   for (int repetition = 0; !enough(repetition); ++repetition) {
     if (stop_requested()) return tl::unexpected(Error{.code = Code::interrupted, .message = "stopped while timing"});
     Progress::show(fmt::format("{}: outside clock, {} of {} or more", what, repetition + 1, plan.repetitions));
-    // A call that knew how many follow could do their work with its own, and save what every launch costs. So how many is drawn, and
-    // what the judge finds in the outputs behind the last one must be what it left there.
-    const int some = 1 + int(random.below(std::size_t(plan.calls)));
-    const int calls = some + plan.calls;
-    std::vector<std::pair<int, bool>> turns;  // side, flushes alone
-    for (const BatchSide& s : plan.sides) turns.insert(turns.end(), {{s.side, false}, {s.side, true}});
+    // A call that knew how many follow could do their work with its own, or leave its own to them, and save what launches cost. So every
+    // number of calls is as likely as any other, and what the judge finds in the other slots' outputs must be what it left there.
+    const int some = 1 + int(random.below(std::size_t(2 * plan.calls))), calls = 2 * plan.calls + 1;
+    struct Turn {
+      int side, calls;
+      bool flush_only;
+    };
+    std::vector<Turn> turns;
+    for (const BatchSide& s : plan.sides)
+      for (const int n : {some, calls - some}) turns.insert(turns.end(), {{s.side, n, false}, {s.side, n, true}});
     shuffle(turns, random);
-    std::map<int, double> with, without;  // by side: seconds of the batch, and of its flushes alone
-    for (const auto& [side, flush_only] : turns) {
-      FORGE_TRY_ASSIGN(const auto seconds, flush_only ? flushes(side, calls) : run(side, calls));
+    std::map<int, double> with, without;  // by side: seconds of the batches, and of their flushes alone
+    for (const Turn& turn : turns) {
+      FORGE_TRY_ASSIGN(const auto seconds, turn.flush_only ? flushes(turn.side, turn.calls) : run(turn.side, turn.calls));
       if (!seconds) {
         Progress::clear();
         return result;
       }
-      (flush_only ? without : with)[side] = *seconds;
+      (turn.flush_only ? without : with)[turn.side] += *seconds;
     }
     // The flush of the candidate's process is code that its kernels can reach, and a slow one would be its gain.
     double most = 0;
@@ -272,8 +283,8 @@ PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& side
     const double other = median(out.against_s);
     const RatioStats outside = outside_ratio(job.batches, candidate, against, other);
     out.outside_speedup = {outside.low95, outside.mid, outside.high95};
-    out.outside_resolution =
-        half_width(outside) + half_width(inside) + kBatchSeconds / std::min(other, median(out.candidate_s)) + kBatchRatio;
+    const double shorter = other / std::max(1.0, outside.mid);  // not the inside's, which may be forged
+    out.outside_resolution = half_widths(inside, outside) + kBatchSeconds / shorter + kBatchRatio;
     return out;
   }
   const RatioStats outside = paired_ratio(outside_seconds(c), outside_seconds(a));
@@ -284,7 +295,7 @@ PairedTiming make_pairing(const JobResult& job, const std::vector<JobSide>& side
   for (const auto& t : a) cost.push_back(std::max(0.0, t.outside_s - t.inside_s));
   const double turn = median(cost), t_c = median(out.candidate_s), t_a = median(out.against_s);
   const double dilution = std::abs(std::log((t_a + turn) / (t_c + turn)) - std::log(t_a / t_c));
-  out.outside_resolution = half_width(outside) + half_width(inside) + dilution + 0.002;
+  out.outside_resolution = half_widths(inside, outside) + dilution + 0.002;
   return out;
 }
 

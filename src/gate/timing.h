@@ -73,9 +73,10 @@ struct BatchSide {
   double wanted = 0;   // half width of log(this side over the candidate) that is enough
 };
 struct BatchPlan {
-  int calls = 0;  // N: a batch has N + 1 to 2 N calls, as many for every side of a repetition
-  // Declared; each is two batches of every side, in an order drawn anew: the calls with their flushes, and as many flushes alone. What
-  // a process needs to begin and to end a batch is its own, and so is where its flush's memory lies: the difference is the calls'.
+  int calls = 0;  // N: a batch has 1 to 2 N calls
+  // Declared; each is two batches of every side, of n and of 2 N + 1 - n calls, n drawn anew and the same for all sides, and as many
+  // flushes alone, in an order drawn anew. What a process needs to begin and to end a batch is its own, and so is where its flush's
+  // memory lies: the difference is the calls'.
   int repetitions = 7;
   // And on, up to `most` or for `patience_s`, while an interval is wider than wanted. How wide it is decides, never where it lies.
   int most = 42;

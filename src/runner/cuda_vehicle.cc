@@ -198,20 +198,19 @@ Answer CudaVehicle::record(std::uint32_t slot, const Queue& queue) {
   return {};
 }
 
-Answer CudaVehicle::batch(const wire::CudaBatch& batch, const Queue& queue) {
+Answer CudaVehicle::batch(const wire::CudaBatch& batch, const Queue& queue, int* error) {
   for (std::uint32_t slot = kFlushAlone; slot <= batch.graphs; ++slot)
     if (Answer a = record(slot, queue); a.outcome != wire::Outcome::ok) return a;
   if (batch.calls > 0 && batch.graphs == 0 && !batch.flush_only) return {wire::Outcome::refused, "a batch without graphs"};
   unpin();
   for (std::uint32_t i = 0; i < batch.calls; ++i) {
     const cu::Handle graph = m_recorded.at(batch.flush_only ? kFlushAlone : 1 + i % batch.graphs);
-    if (Answer a = cuda_answer(m_driver, m_driver.graph_launch(graph, m_stream), "launching a CUDA graph");
-        a.outcome != wire::Outcome::ok) {
-      wait();
-      return a;
+    if (const cu::Status s = m_driver.graph_launch(graph, m_stream); s != cu::kSuccess) {
+      const Answer faulted = wait(error);  // an earlier call's
+      return faulted.outcome != wire::Outcome::ok ? faulted : cuda_answer(m_driver, s, "launching a CUDA graph");
     }
   }
-  return wait();
+  return wait(error);
 }
 
 }  // namespace forge

@@ -28,7 +28,7 @@ class CudaVehicle {
 
   using Queue = std::function<Answer(std::uint32_t slot)>;  // puts a slot's work into the stream
   Answer call(const Queue&, wire::CudaDone&);
-  Answer batch(const wire::CudaBatch&, const Queue&);
+  Answer batch(const wire::CudaBatch&, const Queue&, int* error = nullptr);
   void forget_recorded();             // what graphs hold of a module or of a slot is gone
   Answer wait(int* error = nullptr);  // for everything in the context
 

@@ -37,6 +37,7 @@ class ServedCudaImage final : public CudaServed {
   }
 
   Answer prepare(const wire::CudaPrepare& p, const CudaImports& imports) override {
+    if (p.slot > wire::k_max_batch) return {wire::Outcome::refused, fmt::format("slot {} is more than there may be", p.slot)};
     auto slot = std::make_unique<CudaSlot>();
     if (Answer a = CudaSlot::make(m_vehicle.driver(), p, imports, m_entries, *slot); a.outcome != wire::Outcome::ok) return a;
     if (Answer a = slot->bind(m_vehicle.driver(), m_module->handle()); a.outcome != wire::Outcome::ok) return a;
@@ -109,7 +110,7 @@ int serve_cuda_requests(int channel, Packet& packet, CudaVehicle& vehicle, CudaS
       wire::CudaDone done;
       const Answer a = std::max(batch->calls, batch->graphs) > wire::k_max_batch
                            ? Answer{wire::Outcome::refused, "a batch of more calls than there may be"}
-                           : vehicle.batch(*batch, queue);
+                           : vehicle.batch(*batch, queue, &done.error);
       sent = answer(channel, header, done, a);
     } else if (const auto* ready = packet.as<wire::Ready>()) {
       wire::Reply reply;
@@ -128,6 +129,7 @@ int serve_cuda_requests(int channel, Packet& packet, CudaVehicle& vehicle, CudaS
       sent = answer(channel, header, placed, a);
     } else if (const auto* forget = packet.as<wire::CudaForget>()) {
       wire::Reply reply;
+      vehicle.forget_recorded();
       sent = answer(channel, header, reply, imports.forget(forget->allocation));
     } else if (packet.as<wire::Profile>()) {
       auto samples = std::make_unique<wire::Samples>();

@@ -25,6 +25,7 @@ from ctypes import Structure, c_char, c_double, c_int32, c_int64, c_ubyte, c_uin
 MAGIC, VERSION = 0x52475246, 5
 LARGEST = 24 * 1024
 LARGEST_FILE = 256 << 20  # of a call
+MOST_CALLS = 4096  # of a batch
 HELLO, LOAD, READY, GO, PROFILE, IMPORT, FORGET, PREPARE, BATCH = 1, 2, 4, 5, 6, 7, 8, 9, 10
 REPLY, SAMPLES, PLACED, DONE = 16, 18, 20, 21
 OK, LOAD_FAILED, OUT_OF_MEMORY, REFUSED, BROKEN, FAULTED = range(6)
@@ -364,6 +365,8 @@ class Runner:
         play = self.recorded[1 if request.flush_only else 0]
         if self.recorded[0] is None:
             raise NotImplementedError("its call cannot be recorded as a CUDA graph, and queued by Python a batch tells the host's time")
+        if request.calls > MOST_CALLS:
+            raise NotImplementedError(f"a batch of {request.calls} calls, and {MOST_CALLS} are the most")
         self.card.unpin()
         result = None
         for _ in range(request.calls):

@@ -290,6 +290,15 @@ TEST_F(RealGateTest, AWantedFloorTakesThePairsItNeeds) {
   EXPECT_GT(submit("fast", kGain).measurement()->pairs.at(0).pairs, 60) << "the jobs it is for have as many";
 }
 
+TEST_F(RealGateTest, TwoProcessesAreOneDrawOfHowFarProcessesLieApart) {
+  GateParts parts = fakes::parts(world, object());
+  parts.process_seconds = 0.15e-3;  // of 0.8 ms
+  gate = std::make_unique<RealGate>(parts, fakes::task("gen:abc"), fakes::machine(), GateOptions{.quiet = true});
+  EXPECT_NEAR(gate->measure_floor()->ratio, 0.15 / 0.8, 0.01);
+  world.kernels["fast"].seconds = 0.7e-3;
+  EXPECT_FALSE(submit("fast", kGain).accepted()) << "a seventh is no more than processes differ by";
+}
+
 TEST_F(RealGateTest, ConfirmationUsesNothingOfTheRun) {
   make("expert");
   ASSERT_TRUE(gate->measure_floor());

@@ -155,6 +155,7 @@ def main():
     assert ask(r.BATCH, r.CudaBatch(calls=4, graphs=4), r.CudaDone).outcome == r.OK
     assert (FakeCard.last.flushes, FakeCard.last.recordings, FakeCard.last.plays) == (5, 2, 5)
     assert ask(r.BATCH, r.CudaBatch(calls=2, flush_only=1), r.CudaDone).outcome == r.OK and FakeCard.last.flushes == 7
+    assert ask(r.BATCH, r.CudaBatch(calls=5000, graphs=1), r.CudaDone).outcome == r.REFUSED  # more than there may be
     FakeCard.last.records = False  # an expert that no graph can hold
     assert prepare(2.5).outcome == r.OK
     refused = ask(r.BATCH, r.CudaBatch(calls=3, graphs=3), r.CudaDone)

@@ -4,6 +4,8 @@
 Two experts, by the name of the file: torch_compile tunes itself when it is made, and once in a while badly (an H200 gave 41, 57 and 95 us
 for one shape); torch_compile_untuned takes the compiler's first choice. The gate takes the faster one.
 """
+import os
+
 import torch
 
 torch._dynamo.config.cache_size_limit = 1024  # one program a shape
@@ -22,7 +24,7 @@ def fused_add_rmsnorm(hidden_states, residual, weight, output, residual_out):
     residual_out.copy_(x)
 
 
-MODE = "default" if "untuned" in __file__ else "max-autotune-no-cudagraphs"
+MODE = "default" if "untuned" in os.path.basename(__file__) else "max-autotune-no-cudagraphs"
 
 
 def make(inputs, outputs):
