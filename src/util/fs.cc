@@ -25,8 +25,13 @@ Fd::~Fd() {
 }
 
 Result<std::string> read_file(const fs::path& path) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking, for a FIFO that nobody writes to; on a regular file that means nothing.
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno("cannot read", path.string(), errno);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return fail_errno("cannot read", path.string(), errno);
+  if (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))  // waited for, or without an end
+    return fail(Error{.code = Code::io, .message = "cannot read: a pipe or a device, not a regular file", .file = path.string()});
   std::string out;
   char buffer[1 << 16];
   for (;;) {

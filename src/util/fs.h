@@ -13,7 +13,7 @@
 namespace forge {
 namespace fs = std::filesystem;
 
-Result<std::string> read_file(const fs::path&);  // whole file; not_found / io
+Result<std::string> read_file(const fs::path&);  // whole file; not_found / io, also for a pipe or a device
 // Temp file beside the target, fsync, rename, fsync of the folder. disk_full / io leave the old file whole.
 Status write_file_atomic(const fs::path&, std::string_view content);
 Status make_dirs(const fs::path&);

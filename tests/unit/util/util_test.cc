@@ -64,6 +64,20 @@ TEST(Text, ClosestFindsTyposOnly) {
   EXPECT_EQ(closest("zebra", {"tolerance", "source"}), "");
 }
 
+TEST(Files, APipeOrADeviceIsNotWaitedFor) {
+  const auto dir = TempDir::make();
+  ASSERT_TRUE(dir);
+  const fs::path pipe = dir->path() / "record.json", endless = dir->path() / "endless";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", endless);
+  for (const fs::path& path : {pipe, endless}) {
+    const auto read = read_file(path);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, Code::io);
+    EXPECT_NE(read.error().text().find("not a regular file"), std::string::npos) << read.error().text();
+  }
+}
+
 TEST(Files, AtomicWriteReplacesWhole) {
   TempDir dir = std::move(*TempDir::make());
   ASSERT_TRUE(write_file_atomic(dir.path() / "f", "one"));
