@@ -311,11 +311,16 @@ Result<NoiseFloor> RealGate::measure_floor() {
   return *m_floor;
 }
 
-NoiseFloor RealGate::floor_of(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned) const {
+NoiseFloor floor_between(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned, double process_seconds) {
   NoiseFloor floor = floor_from(a_s, b_s, pairs_planned);
   // Two processes are one draw of how far processes lie apart, and more pairs make that no surer.
   if (const double seconds = std::min(median(a_s), median(b_s)); seconds > 0)
-    floor.ratio = std::max(floor.ratio, m_parts.process_seconds / seconds);
+    floor.ratio = std::max(floor.ratio, process_seconds / seconds);
+  return floor;
+}
+
+NoiseFloor RealGate::floor_of(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned) const {
+  NoiseFloor floor = floor_between(a_s, b_s, pairs_planned, m_parts.process_seconds);
   floor.device_class = m_machine.device_class;
   floor.boot_id = m_machine.boot_id;
   floor.protocol = m_parts.protocol;

@@ -139,6 +139,9 @@ class RealGate : public Gate {
 int plan_pairs(const NoiseFloor&, const GateOptions&, double wanted_floor, double round_seconds);
 inline constexpr int kMostFloorPairs = 240;  // a sigma that wants more has another cause than chance
 
+// floor_from of two processes, and no less than what processes of one kernel may differ by (GateParts::process_seconds).
+NoiseFloor floor_between(const std::vector<double>& a_s, const std::vector<double>& b_s, int pairs_planned, double process_seconds);
+
 // Evidence: named metrics from a mix, a time and the machine (analysis.cc).
 void add_mix_metrics(Evidence&, const InstructionMix&);
 void add_cost_metrics(Evidence&, const OperatorFolder&, const Machine&, double seconds);

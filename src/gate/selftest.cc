@@ -61,8 +61,7 @@ class Bench {
     FORGE_TRY_ASSIGN(const JobResult r, job({.pairs = 30, .may_extend = false, .may_stop_early = false}, *a, *b, "noise floor"));
     const auto x = inside_seconds(r.calls[0]), y = inside_seconds(r.calls[1]);
     m_plan.pairs = plan_pairs(floor_from(x, y, 30), m_options, m_parts.wanted_floor, r.round_seconds);
-    NoiseFloor f = floor_from(x, y, m_plan.pairs);
-    f.ratio = std::max(f.ratio, m_parts.process_seconds / median(x));
+    const NoiseFloor f = floor_between(x, y, m_plan.pairs, m_parts.process_seconds);
     m_plan.floor = f.ratio;
     m_seconds = median(x);
     return f;

@@ -192,11 +192,11 @@ Result<BatchTimes> run_batches(const BatchPlan& plan, const std::vector<JobSide>
   BatchTimes result;
   result.calls = plan.calls;
   const double began = monotonic_seconds();
-  // One batch of a side: fresh content in every slot, the calls, every output of every slot compared. Seconds; none: it failed.
   const auto failed = [&](int i, const RunnerFailure& f) {
     result.failure = JobFailure{i, f.reason, f.detail + " (in a batch)", f.killed};
     return std::optional<double>();
   };
+  // One batch of a side: fresh content in every slot, the calls, every output of every slot compared. Seconds; none: it failed.
   const auto run = [&](int i, int calls) -> Result<std::optional<double>> {
     const JobSide& side = sides[std::size_t(i)];
     if (auto scrubbed = side.runner->scrub(); !scrubbed) return failed(i, scrubbed.error());
